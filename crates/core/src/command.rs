@@ -1,0 +1,300 @@
+//! What can be asked of the business, and the one function that answers.
+
+use std::sync::Arc;
+
+use crate::event::{Event, EventStatus};
+use crate::gateway::Observation;
+use crate::hold::Hold;
+use crate::id::{AccountId, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
+use crate::idempotency::{KeyRecord, RequestKey, StoredAnswer};
+use crate::manifest::Manifest;
+use crate::reconcile::{Callback, CaseAction, Verdict};
+use crate::refusal::Refusal;
+use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
+
+pub use crate::decide::observe::Effect;
+
+/// A command with what makes it repeatable: its key and the ids it may give away.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is asked.
+    pub command: Command,
+    /// The caller's key, for commands that create business state.
+    pub key: Option<RequestKey>,
+    /// Where new ids come from; drawn for the command's event.
+    pub seed: Seed,
+}
+
+/// What can be asked. Each command belongs to one event.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Makes an event; its row as it is to be, in DRAFT.
+    CreateEvent(Box<Event>),
+    /// Lays out the seats of an event that has never been opened.
+    ReplaceManifest {
+        /// Which event.
+        event: EventNo,
+        /// Its seats.
+        manifest: Arc<Manifest>,
+    },
+    /// Sets prices for holds from now on. Levels not named keep the price they have.
+    SetPrices {
+        /// Which event.
+        event: EventNo,
+        /// The manifest the levels' indexes were read from.
+        manifest_version: u32,
+        /// Index of a level and its price in minor units.
+        levels: Vec<(u16, i64)>,
+    },
+    /// Opens, halts or closes the sale.
+    SetOnSale {
+        /// Which event.
+        event: EventNo,
+        /// What it is to be; never DRAFT.
+        status: EventStatus,
+        /// Who says so.
+        actor: String,
+    },
+    /// Keeps seats from sale, or puts them on sale; all or none.
+    SetSeatsStatus {
+        /// Which event.
+        event: EventNo,
+        /// The manifest the ordinals were read from.
+        manifest_version: u32,
+        /// Which seats.
+        seats: Vec<SeatOrdinal>,
+        /// Whether they are kept from sale.
+        not_for_sale: bool,
+        /// Who says so.
+        actor: String,
+    },
+    /// Claims seats for an account; all or none.
+    PlaceHold {
+        /// Which event.
+        event: EventNo,
+        /// The manifest the ordinals were read from.
+        manifest_version: u32,
+        /// Who claims.
+        account: AccountId,
+        /// Which seats, ascending, each once.
+        seats: Vec<SeatOrdinal>,
+    },
+    /// Gives a hold back.
+    ReleaseHold {
+        /// Which hold.
+        hold: HoldId,
+        /// Whose it must be; `None` for an operator.
+        account: Option<AccountId>,
+    },
+    /// Ends a hold whose time has come. Does nothing to any other.
+    ExpireHold {
+        /// Which hold.
+        hold: HoldId,
+    },
+    /// Begins to pay for a hold.
+    Checkout {
+        /// Which hold.
+        hold: HoldId,
+        /// Whose it must be.
+        account: AccountId,
+        /// The card.
+        payment_method_token: String,
+        /// Where to write to.
+        email: Option<String>,
+        /// Where the buyer's browser goes after extra authentication.
+        return_url: Option<String>,
+    },
+    /// Keeps the provider's name of an attempt's object, before anything is confirmed there.
+    RecordReference {
+        /// The attempt.
+        operation: OperationId,
+        /// The provider's name.
+        reference: String,
+    },
+    /// Keeps the provider's answer to an operation, or that there was none.
+    RecordAnswer {
+        /// The operation that was sent or asked about.
+        operation: OperationId,
+        /// What came back.
+        answer: Answer,
+    },
+    /// Judges a callback whose signature is good. A callback is a trigger: `observation` is what the provider says when
+    /// asked about it, and `None` when it could not be asked.
+    JudgeCallback {
+        /// Where it belongs: the event of the attempt it is about, or the house.
+        event: EventNo,
+        /// The message; its verdict is yet to be set.
+        callback: Box<Callback>,
+        /// What was read back.
+        observation: Option<Observation>,
+        /// Whether it is of a kind that can move the books.
+        relevant: bool,
+    },
+    /// Acts on a case.
+    ResolveCase {
+        /// Which case.
+        case: CaseId,
+        /// What to do.
+        action: CaseAction,
+        /// Why.
+        note: String,
+        /// Who: the acting key's id.
+        actor: String,
+    },
+}
+
+/// What came back from the provider.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Answer {
+    /// The object's state.
+    Observed(Observation),
+    /// A definite no, with the provider's code: this operation will never be done.
+    Refused(String),
+    /// Nothing: it may or may not have been done.
+    NoAnswer,
+    /// Not now: certainly not done; try again after so many milliseconds.
+    Busy(i64),
+}
+
+impl Command {
+    /// The event the command belongs to.
+    pub fn event(&self) -> EventNo {
+        match self {
+            Command::CreateEvent(event) => event.no(),
+            Command::ReplaceManifest { event, .. }
+            | Command::SetPrices { event, .. }
+            | Command::SetOnSale { event, .. }
+            | Command::SetSeatsStatus { event, .. }
+            | Command::PlaceHold { event, .. }
+            | Command::JudgeCallback { event, .. } => *event,
+            Command::ReleaseHold { hold, .. }
+            | Command::ExpireHold { hold }
+            | Command::Checkout { hold, .. } => hold.event(),
+            Command::RecordReference { operation, .. } | Command::RecordAnswer { operation, .. } => {
+                operation.event()
+            }
+            Command::ResolveCase { case, .. } => case.event(),
+        }
+    }
+}
+
+/// What came of a command.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// The event is made.
+    EventCreated,
+    /// The seats are laid out.
+    ManifestReplaced {
+        /// The manifest's version.
+        version: u32,
+    },
+    /// The prices hold.
+    PricesSet {
+        /// Their version.
+        price_version: u32,
+    },
+    /// The sale stands as asked.
+    OnSaleSet,
+    /// The seats stand as asked.
+    SeatsStatusSet,
+    /// The seats are the account's.
+    HoldPlaced(PlacedHold),
+    /// The hold is over.
+    HoldReleased,
+    /// What became of a hold that was to expire.
+    Expiry(Expiry),
+    /// A payment has begun.
+    CheckoutBegun(OrderId),
+    /// The reference is kept: the attempt may be confirmed.
+    MayConfirm,
+    /// The attempt is over: it must not be confirmed.
+    MustNotConfirm,
+    /// The provider's answer is kept.
+    Recorded {
+        /// What it did to the books.
+        effect: Effect,
+        /// Whether the operation is still to be sent: the provider says that it wasn't done.
+        send: bool,
+    },
+    /// The callback is judged.
+    Judged(Verdict),
+    /// The case was acted upon.
+    CaseActed,
+    /// It was decided against.
+    Refused(Refusal),
+}
+
+/// A hold as it was placed: what the buyer is told, now and whenever the request is repeated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlacedHold {
+    /// The hold.
+    pub hold: Hold,
+    /// For each of its seats: ordinal, index of the price level, price in minor units.
+    pub seats: Vec<(SeatOrdinal, u16, i64)>,
+}
+
+/// What became of a hold that was to expire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expiry {
+    /// Its time hasn't come, or it is over already.
+    NotDue,
+    /// Its seats are free.
+    Expired,
+    /// Its payment is in doubt: its seats stay bound until there is proof.
+    InDoubt,
+}
+
+/// An outcome, and whether it is that of an earlier request with the same key.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decision {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Whether it came of it before.
+    pub replayed: bool,
+}
+
+/// Decides a command over the rows it needs; the rows move on. A refused command changes nothing but, when it was a
+/// decision about the seats, the memory of its key.
+pub fn decide(state: &mut Snapshot, request: &Request) -> Decision {
+    let event = request.command.event();
+    if let Some(key) = request.key
+        && let Some(record) = state.keys.get(&(event, key.id))
+    {
+        if record.key.digest != key.digest {
+            return Decision { outcome: Outcome::Refused(Refusal::KeyReused), replayed: false };
+        }
+        return Decision { outcome: recall(state, &record.answer), replayed: true };
+    }
+    let now = state.now_of(event);
+    let outcome = crate::decide::decide(state, request, now);
+    if let Some(key) = request.key
+        && let Some(answer) = remember(&outcome)
+    {
+        state.keys.insert((event, key.id), KeyRecord { key, answer, created_at: now });
+        state.touch_clock(event);
+    }
+    Decision { outcome, replayed: false }
+}
+
+fn remember(outcome: &Outcome) -> Option<StoredAnswer> {
+    match outcome {
+        Outcome::HoldPlaced(placed) => Some(StoredAnswer::HoldPlaced(placed.hold.id)),
+        Outcome::CheckoutBegun(order) => Some(StoredAnswer::CheckoutBegun(*order)),
+        Outcome::Refused(refusal) if refusal.is_kept() => Some(StoredAnswer::Refused(refusal.clone())),
+        _ => None,
+    }
+}
+
+fn recall(state: &Snapshot, answer: &StoredAnswer) -> Outcome {
+    match answer {
+        StoredAnswer::HoldPlaced(hold) => crate::decide::hold::placed(state, *hold),
+        StoredAnswer::CheckoutBegun(order) => Outcome::CheckoutBegun(*order),
+        StoredAnswer::Refused(refusal) => Outcome::Refused(refusal.clone()),
+    }
+}
+
+/// The time at which `decide` would decide a command of this event.
+pub fn decision_time(state: &Snapshot, event: EventNo) -> Timestamp {
+    state.now_of(event)
+}

@@ -1,0 +1,57 @@
+//! The decisions, a file for each stretch of the way: the sale's frame, holds, checkout, the provider's answers, callbacks
+//! and cases. [`books`] holds the steps they share.
+
+mod books;
+mod callback;
+mod case;
+mod checkout;
+pub(crate) mod hold;
+pub(crate) mod observe;
+mod sale;
+
+use crate::command::{Command, Outcome, Request};
+use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
+
+/// Decides one command whose key, if any, is new.
+pub(crate) fn decide(state: &mut Snapshot, request: &Request, now: Timestamp) -> Outcome {
+    let seed = &mut request.seed.clone();
+    match &request.command {
+        Command::CreateEvent(event) => sale::create_event(state, event),
+        Command::ReplaceManifest { event, manifest } => sale::replace_manifest(state, *event, manifest),
+        Command::SetPrices { event, manifest_version, levels } => {
+            sale::set_prices(state, *event, *manifest_version, levels)
+        }
+        Command::SetOnSale { event, status, actor } => sale::set_on_sale(state, *event, *status, actor),
+        Command::SetSeatsStatus { event, manifest_version, seats, not_for_sale, actor } => {
+            sale::set_seats_status(state, *event, *manifest_version, seats, *not_for_sale, actor)
+        }
+        Command::PlaceHold { event, manifest_version, account, seats } => {
+            hold::place_hold(state, *event, *manifest_version, account, seats, now, seed)
+        }
+        Command::ReleaseHold { hold, account } => {
+            hold::release_hold(state, *hold, account.as_ref(), now, seed)
+        }
+        Command::ExpireHold { hold } => hold::expire_hold(state, *hold, now, seed),
+        Command::Checkout { hold, account, payment_method_token, email, return_url } => {
+            let card = checkout::Card {
+                payment_method_token,
+                email: email.as_deref(),
+                return_url: return_url.as_deref(),
+            };
+            checkout::checkout(state, *hold, account, card, now, seed)
+        }
+        Command::RecordReference { operation, reference } => {
+            checkout::record_reference(state, *operation, reference, now)
+        }
+        Command::RecordAnswer { operation, answer } => {
+            observe::record_answer(state, *operation, answer, now, seed)
+        }
+        Command::JudgeCallback { callback, observation, relevant, .. } => {
+            callback::judge(state, callback, observation.as_ref(), *relevant, now, seed)
+        }
+        Command::ResolveCase { case, action, note, actor } => {
+            case::resolve(state, *case, *action, note, actor, now, seed)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Judging callbacks. They come duplicated, reordered, early, late and forged; each is stored once with its verdict.
+
+use crate::command::Outcome;
+use crate::gateway::Observation;
+use crate::id::{CaseId, OperationId, OrderId, Seed};
+use crate::limits::{PARKED_MS_MAX, PARKED_RETRY_MS};
+use crate::reconcile::{Callback, CaseKind, Verdict};
+use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
+
+use super::books;
+use super::observe::{Effect, observe};
+
+/// For a callback that is never to be tried again.
+const NEVER: Timestamp = Timestamp::from_millis(i64::MAX);
+
+pub(super) fn judge(
+    state: &mut Snapshot,
+    callback: &Callback,
+    observation: Option<&Observation>,
+    relevant: bool,
+    now: Timestamp,
+    seed: &mut Seed,
+) -> Outcome {
+    let key = callback.provider_event_id.as_str();
+    let known = state.callbacks.get(key);
+    let known_as = known.map(|known| (known.digest, known.verdict, known.received_at, known.case));
+    let attempt = attempt_of(state, callback, observation);
+    match known_as {
+        Some((digest, ..)) if digest != callback.digest => {
+            if let Some((attempt, order)) = attempt {
+                let evidence = format!("{key} came again with other content");
+                books::open_case(state, CaseKind::CallbackConflict, order, attempt, evidence, now, seed);
+            }
+            return Outcome::Judged(Verdict::Conflict);
+        }
+        // A parked one is judged anew whenever it is seen; all others have had their say.
+        Some((_, verdict, ..)) if verdict != Verdict::Parked => return Outcome::Judged(Verdict::Duplicate),
+        _ => {}
+    }
+    let received_at = known_as.map_or(now, |(_, _, received_at, _)| received_at);
+    let mut case = known_as.and_then(|(.., case)| case);
+    let verdict = match attempt {
+        _ if !relevant => Verdict::Stale,
+        Some((attempt, order)) if callback.claimed_order.is_some_and(|claimed| claimed != order) => {
+            let evidence = format!("{key} is about this payment but claims to be for another order");
+            case = Some(books::open_case(
+                state,
+                CaseKind::CallbackConflict,
+                order,
+                attempt,
+                evidence,
+                now,
+                seed,
+            ));
+            Verdict::Conflict
+        }
+        Some((attempt, _)) => match observation {
+            Some(observation) => verdict_of(observe(state, attempt, observation, now, seed)),
+            // It could not be read back: a success that can't be verified moves nothing. The worker asks again.
+            None => {
+                books::look_now(state, attempt, now);
+                Verdict::Parked
+            }
+        },
+        None => Verdict::Parked,
+    };
+    if verdict == Verdict::Parked
+        && attempt.is_none()
+        && case.is_none()
+        && now.since_ms(received_at) >= PARKED_MS_MAX
+    {
+        let id: CaseId = seed.mint();
+        let what = callback.reference.as_deref().unwrap_or("no payment");
+        let evidence = format!("{key} ({}) speaks of {what}, which is no payment of ours", callback.kind);
+        books::add_case(state, id, CaseKind::OrphanPayment, None, None, evidence, now);
+        case = Some(id);
+    }
+    let due_at = match verdict {
+        Verdict::Parked if case.is_none() => now.plus_ms(PARKED_RETRY_MS),
+        _ => NEVER,
+    };
+    let row = Callback { verdict, received_at, due_at, case, ..callback.clone() };
+    match known_as {
+        None => state.callbacks.insert(key.into(), row),
+        Some(_) => *state.callbacks.change(key) = row,
+    }
+    state.touch_clock(seed.event());
+    Outcome::Judged(verdict)
+}
+
+/// The attempt a callback is about: by the provider's name for it, or, when the name isn't known yet, by what we attached
+/// to the object and have just read back from the provider itself.
+fn attempt_of(
+    state: &Snapshot,
+    callback: &Callback,
+    observation: Option<&Observation>,
+) -> Option<(OperationId, OrderId)> {
+    let by_name =
+        callback.reference.as_deref().and_then(|reference| state.references.get(reference)).copied();
+    let attached = observation.and_then(|observation| observation.operation);
+    let attempt = by_name.or(attached)?;
+    state.operations.get(&attempt).map(|operation| (attempt, operation.order))
+}
+
+fn verdict_of(effect: Effect) -> Verdict {
+    match effect {
+        Effect::Applied => Verdict::Applied,
+        Effect::Nothing => Verdict::Stale,
+        Effect::AlreadyPaid => Verdict::AlreadyPaidReconcile,
+        Effect::MoneyBack => Verdict::RefundPending,
+        Effect::Conflict => Verdict::Conflict,
+    }
+}

@@ -1,0 +1,208 @@
+//! Placing, giving back and ending holds.
+
+use crate::command::{Expiry, Outcome, PlacedHold};
+use crate::event::{Event, EventStatus, InDoubt};
+use crate::hold::{Hold, HoldStatus};
+use crate::id::{AccountId, EventNo, HoldId, SeatOrdinal, Seed};
+use crate::log::LogKind;
+use crate::order::OrderStatus;
+use crate::reconcile::CaseKind;
+use crate::refusal::Refusal;
+use crate::seat_map::SeatStatus;
+use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
+
+use super::books;
+
+pub(super) fn place_hold(
+    state: &mut Snapshot,
+    no: EventNo,
+    manifest_version: u32,
+    account: &AccountId,
+    seats: &[SeatOrdinal],
+    now: Timestamp,
+    seed: &mut Seed,
+) -> Outcome {
+    let Some(event) = state.events.get(&no) else {
+        return Outcome::Refused(Refusal::NotFound);
+    };
+    if let Err(refusal) = is_selling(event, now) {
+        return Outcome::Refused(refusal);
+    }
+    if event.manifest_version != manifest_version {
+        return Outcome::Refused(Refusal::ManifestChanged);
+    }
+    let limit = event.policy.seats_per_hold_max;
+    if seats.is_empty() || seats.len() > limit as usize {
+        return Outcome::Refused(Refusal::TooManySeats { limit });
+    }
+    let limit = event.policy.tickets_per_account_max;
+    let in_use = tickets_in_use(state, event, account, now);
+    if in_use + seats.len() as u32 > limit {
+        return Outcome::Refused(Refusal::AccountLimit { limit, in_use });
+    }
+    let mut blockers = Vec::new();
+    let mut overdue = Vec::new();
+    for ordinal in seats {
+        match state.seats.get(&(no, *ordinal)).map(|seat| seat.status) {
+            None => return Outcome::Refused(Refusal::NotFound),
+            Some(SeatStatus::Available) => {}
+            Some(SeatStatus::Held { hold, expires_at }) => {
+                // At the deadline itself the seat is anyone's, unless a payment in doubt still binds it.
+                let bound =
+                    expires_at > now || state.holds.get(&hold).is_none_or(|h| h.binds(&event.policy, now));
+                match bound {
+                    true => blockers.push(*ordinal),
+                    false => overdue.push(hold),
+                }
+            }
+            Some(SeatStatus::Sold { .. } | SeatStatus::NotForSale) => blockers.push(*ordinal),
+        }
+    }
+    if !blockers.is_empty() {
+        return Outcome::Refused(Refusal::SeatUnavailable(blockers));
+    }
+    let price_version = event.price_version;
+    let prices = state.prices.get(&(no, price_version)).cloned().unwrap_or_default();
+    let level_of = |ordinal: &SeatOrdinal| state.seats.get(&(no, *ordinal)).map(|seat| seat.price_level);
+    let priced: Option<Vec<i64>> = seats.iter().map(|ordinal| prices.price(level_of(ordinal)?)).collect();
+    let Some(priced) = priced else {
+        return Outcome::Refused(Refusal::NotReady("a seat's price level has no price"));
+    };
+    let expires_at = now.plus_ms(event.policy.hold_ttl_ms);
+
+    // Past this line the hold must succeed: all seats or none.
+    for hold in overdue {
+        if state.holds.get(&hold).is_some_and(|hold| hold.status.is_live()) {
+            books::end_hold(state, hold, HoldStatus::Expired, now, seed);
+        }
+    }
+    let id: HoldId = seed.mint();
+    let hold = Hold {
+        id,
+        account: account.clone(),
+        status: HoldStatus::Active,
+        expires_at,
+        first_expires_at: expires_at,
+        created_at: now,
+        seats: seats.to_vec(),
+        price_version,
+        total_minor: priced.iter().sum(),
+        order: None,
+        grace_used: false,
+        in_doubt: false,
+    };
+    let version = state.append(no, LogKind::HoldPlaced { hold: id, seats: seats.to_vec() });
+    for ordinal in seats {
+        let seat = state.seats.change(&(no, *ordinal));
+        seat.status = SeatStatus::Held { hold: id, expires_at };
+        seat.version = version;
+    }
+    state.holds.insert(id, hold);
+    state.accounts.entry((no, account.clone())).or_default().live.insert(id);
+    placed(state, id)
+}
+
+/// What the buyer was told when the hold was placed, whatever became of it since.
+pub(crate) fn placed(state: &Snapshot, id: HoldId) -> Outcome {
+    let Some(hold) = state.holds.get(&id) else {
+        return Outcome::Refused(Refusal::NotFound);
+    };
+    let prices = state.prices.get(&(hold.event(), hold.price_version)).cloned().unwrap_or_default();
+    let seats = hold.seats.iter().filter_map(|ordinal| {
+        let level = state.seats.get(&(hold.event(), *ordinal))?.price_level;
+        Some((*ordinal, level, prices.price(level)?))
+    });
+    let hold = Hold { status: HoldStatus::Active, expires_at: hold.first_expires_at, ..hold.clone() };
+    Outcome::HoldPlaced(PlacedHold { seats: seats.collect(), hold })
+}
+
+fn is_selling(event: &Event, now: Timestamp) -> Result<(), Refusal> {
+    match event.status {
+        EventStatus::Draft | EventStatus::Closed => Err(Refusal::NotOnSale),
+        EventStatus::Paused => Err(Refusal::EventPaused),
+        EventStatus::Open if event.on_sale_at.is_some_and(|at| now < at) => Err(Refusal::NotOnSale),
+        EventStatus::Open if event.off_sale_at.is_some_and(|at| at <= now) => Err(Refusal::NotOnSale),
+        EventStatus::Open => Ok(()),
+    }
+}
+
+/// Tickets an account has: sold, and held by holds that bind. Grace counts; a hold past its time doesn't, swept
+/// or not.
+pub(super) fn tickets_in_use(state: &Snapshot, event: &Event, account: &AccountId, now: Timestamp) -> u32 {
+    let Some(usage) = state.accounts.get(&(event.no(), account.clone())) else {
+        return 0;
+    };
+    let binding =
+        usage.live.iter().filter_map(|id| state.holds.get(id)).filter(|h| h.binds(&event.policy, now));
+    usage.sold + binding.map(|hold| hold.seats.len() as u32).sum::<u32>()
+}
+
+pub(super) fn release_hold(
+    state: &mut Snapshot,
+    id: HoldId,
+    account: Option<&AccountId>,
+    now: Timestamp,
+    seed: &mut Seed,
+) -> Outcome {
+    let Some(hold) = state.holds.get(&id) else {
+        return Outcome::Refused(Refusal::NotFound);
+    };
+    if account.is_some_and(|account| *account != hold.account) {
+        return Outcome::Refused(Refusal::NotFound);
+    }
+    match hold.status {
+        HoldStatus::Released | HoldStatus::Expired => return Outcome::HoldReleased,
+        HoldStatus::Converted => return Outcome::Refused(Refusal::HoldNotActive),
+        HoldStatus::PaymentPending => return Outcome::Refused(Refusal::PaymentPending),
+        HoldStatus::Active => {}
+    }
+    if books::open_attempt(state, hold.order).is_some() {
+        return Outcome::Refused(Refusal::PaymentPending);
+    }
+    let ended = if hold.is_due(now) { HoldStatus::Expired } else { HoldStatus::Released };
+
+    // Past this line the hold ends.
+    books::end_hold(state, id, ended, now, seed);
+    Outcome::HoldReleased
+}
+
+pub(super) fn expire_hold(state: &mut Snapshot, id: HoldId, now: Timestamp, seed: &mut Seed) -> Outcome {
+    let Some(hold) = state.holds.get(&id) else {
+        return Outcome::Refused(Refusal::NotFound);
+    };
+    if !hold.status.is_live() || !hold.is_due(now) {
+        return Outcome::Expiry(Expiry::NotDue);
+    }
+    let Some(event) = state.events.get(&hold.event()) else {
+        return Outcome::Refused(Refusal::NotFound);
+    };
+    let keeps = hold.status == HoldStatus::PaymentPending && event.policy.in_doubt == InDoubt::Keep;
+    let attempt = if keeps { books::open_attempt(state, hold.order) } else { None };
+    if let Some(attempt) = attempt
+        && attempt.reference.is_some()
+    {
+        // The provider knows of this attempt, so only the provider can end the doubt: ask it now, do nothing new.
+        let (attempt, order) = (attempt.id, attempt.order);
+        if !hold.in_doubt {
+            state.holds.change(&id).in_doubt = true;
+            books::look_now(state, attempt, now);
+            let evidence =
+                "the grace has run out and the provider has not said how the payment ended".to_owned();
+            books::open_case(state, CaseKind::InDoubt, order, attempt, evidence, now, seed);
+        }
+        return Outcome::Expiry(Expiry::InDoubt);
+    }
+    books::end_hold(state, id, HoldStatus::Expired, now, seed);
+    Outcome::Expiry(Expiry::Expired)
+}
+
+/// The order status that follows when a hold ends without a sale.
+pub(super) fn order_after(ended: HoldStatus) -> OrderStatus {
+    match ended {
+        HoldStatus::Expired => OrderStatus::Expired,
+        HoldStatus::Released | HoldStatus::Active | HoldStatus::PaymentPending | HoldStatus::Converted => {
+            OrderStatus::Cancelled
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The rules of an on-sale.
+//!
+//! One function, [`decide`](command::decide), takes the rows a command touches, the command and a time, and answers with
+//! an outcome; the rows it was given move on. It does no I/O, reads no clock and draws no chance, so the store, the
+//! simulator and the tests all run the very same rules.
+//!
+//! Reading order: the words ([`id`], [`money`], [`time`], [`limits`]), what is sold ([`manifest`], [`event`],
+//! [`seat_map`]), the lifecycles ([`hold`], [`order`], [`payment`], [`reconcile`]), then how a decision is made
+//! ([`snapshot`], [`command`]).
+
+pub mod id;
+pub mod limits;
+pub mod money;
+pub mod time;
+
+pub mod event;
+pub mod gateway;
+pub mod manifest;
+pub mod seat_map;
+
+pub mod hold;
+pub mod idempotency;
+pub mod log;
+pub mod order;
+pub mod payment;
+pub mod reconcile;
+pub mod refusal;
+
+pub mod snapshot;
+
+pub mod command;
+mod decide;

@@ -1,0 +1,362 @@
+//! The rows a batch of commands touches. A store fills a snapshot from what the commands name and from what those rows
+//! name in turn; decisions move it on; what changed is written back with its former state as the condition.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::command::{Command, Request};
+use crate::event::{Event, PriceTable};
+use crate::hold::Hold;
+use crate::id::{AccountId, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal};
+use crate::idempotency::{KeyRecord, StoredAnswer};
+use crate::log::{LogEntry, LogKind};
+use crate::manifest::Manifest;
+use crate::order::Order;
+use crate::payment::Operation;
+use crate::reconcile::{Callback, Case, CaseStatus};
+use crate::seat_map::{Seat, SeatStatus};
+use crate::time::Timestamp;
+
+/// A row or a set of rows that a decision needs. The order is the order in which a store locks and reads.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Need {
+    /// An event's row.
+    Event(EventNo),
+    /// The prices of one version.
+    Prices(EventNo, u32),
+    /// A finished request, by its key's id.
+    Key(EventNo, u128),
+    /// A callback, by the provider's event id.
+    Callback(Arc<str>),
+    /// A case.
+    Case(CaseId),
+    /// The attempt with this name at the provider.
+    Reference(Arc<str>),
+    /// An operation.
+    Operation(OperationId),
+    /// An order with its operations and its open cases.
+    Order(OrderId),
+    /// A hold, and all that hangs on it.
+    Hold(HoldId),
+    /// A hold's row alone.
+    HoldRow(HoldId),
+    /// An account's live holds and its count of tickets sold, in one event.
+    Account(EventNo, AccountId),
+    /// One seat.
+    Seat(EventNo, SeatOrdinal),
+}
+
+/// A row with its state before the batch.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Tracked<R> {
+    current: Option<R>,
+    /// The stored state once the row has changed: `Some(None)` for a row that is new.
+    before: Option<Option<R>>,
+}
+
+/// Rows of one kind by key.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Table<K: Ord, R>(BTreeMap<K, Tracked<R>>);
+
+/// A row to write: insert it when there was none before, else update it where it still is as it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change<'a, K, R> {
+    /// Its key.
+    pub key: &'a K,
+    /// As it was stored.
+    pub before: Option<&'a R>,
+    /// As it is to be.
+    pub after: &'a R,
+}
+
+impl<K: Ord, R> Default for Table<K, R> {
+    fn default() -> Self {
+        Table(BTreeMap::new())
+    }
+}
+
+impl<K: Ord + Clone, R: Clone> Table<K, R> {
+    /// The row as it is now.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&R>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.0.get(key)?.current.as_ref()
+    }
+
+    /// All rows as they are now.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &R)> {
+        self.0.iter().filter_map(|(key, row)| Some((key, row.current.as_ref()?)))
+    }
+
+    /// Adds a stored row; one that is here already stays as the decisions have left it.
+    pub fn load(&mut self, key: K, row: R) {
+        self.0.entry(key).or_insert(Tracked { current: Some(row), before: None });
+    }
+
+    /// Adds a row that wasn't stored before.
+    pub(crate) fn insert(&mut self, key: K, row: R) {
+        self.0.insert(key, Tracked { current: Some(row), before: Some(None) });
+    }
+
+    /// The row, to be changed. It must be here: decisions look before they change.
+    pub(crate) fn change<Q: Ord + ?Sized>(&mut self, key: &Q) -> &mut R
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        let row = self.0.get_mut(key).expect("a row that is changed has been loaded");
+        if row.before.is_none() {
+            row.before = Some(row.current.clone());
+        }
+        row.current.as_mut().expect("a row that is changed exists")
+    }
+
+    /// What changed since the rows were loaded.
+    pub fn changes(&self) -> impl Iterator<Item = Change<'_, K, R>> {
+        self.0.iter().filter_map(|(key, row)| {
+            Some(Change { key, before: row.before.as_ref()?.as_ref(), after: row.current.as_ref()? })
+        })
+    }
+}
+
+/// What an account has in one event.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct AccountUse {
+    /// Its holds that still bind seats, or did until the clock passed them.
+    pub live: BTreeSet<HoldId>,
+    /// Tickets of its confirmed orders.
+    pub sold: u32,
+}
+
+/// A change too large to be written row by row.
+#[derive(Clone, Debug)]
+pub enum Bulk {
+    /// The event's seats are these, and no others.
+    Manifest(EventNo, u32, Arc<Manifest>),
+    /// A new version of the prices.
+    Prices(EventNo, u32, PriceTable),
+}
+
+/// The rows of a batch. See the module's text.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "tables by the names of their rows")]
+pub struct Snapshot {
+    pub events: Table<EventNo, Event>,
+    pub seats: Table<(EventNo, SeatOrdinal), Seat>,
+    pub holds: Table<HoldId, Hold>,
+    pub orders: Table<OrderId, Order>,
+    pub operations: Table<OperationId, Operation>,
+    pub cases: Table<CaseId, Case>,
+    pub callbacks: Table<Arc<str>, Callback>,
+    pub keys: Table<(EventNo, u128), KeyRecord>,
+    pub(crate) accounts: BTreeMap<(EventNo, AccountId), AccountUse>,
+    pub(crate) prices: BTreeMap<(EventNo, u32), PriceTable>,
+    pub(crate) references: BTreeMap<Arc<str>, OperationId>,
+    pub(crate) operations_of: BTreeMap<OrderId, Vec<OperationId>>,
+    pub(crate) cases_of: BTreeMap<OrderId, Vec<CaseId>>,
+    /// Entries appended by this batch, in order.
+    pub log: Vec<LogEntry>,
+    /// Bulk changes of this batch, in order.
+    pub bulk: Vec<Bulk>,
+    /// The shell's clock for this batch.
+    now: Timestamp,
+    known: BTreeSet<Need>,
+    wanted: BTreeSet<Need>,
+}
+
+impl Snapshot {
+    /// An empty snapshot for commands decided at `now`, wanting what they name.
+    pub fn new<'a>(requests: impl IntoIterator<Item = &'a Request>, now: Timestamp) -> Snapshot {
+        let mut snapshot = Snapshot { now, ..Snapshot::default() };
+        for request in requests {
+            snapshot.want_request(request);
+        }
+        snapshot
+    }
+
+    /// Adds what one more command names.
+    pub fn want_request(&mut self, request: &Request) {
+        let event = request.command.event();
+        self.want(Need::Event(event));
+        if let Some(key) = request.key {
+            self.want(Need::Key(event, key.id));
+        }
+        match &request.command {
+            Command::CreateEvent(_)
+            | Command::ReplaceManifest { .. }
+            | Command::SetPrices { .. }
+            | Command::SetOnSale { .. } => {}
+            Command::SetSeatsStatus { seats, .. } => {
+                seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
+            }
+            Command::PlaceHold { account, seats, .. } => {
+                self.want(Need::Account(event, account.clone()));
+                seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
+            }
+            Command::ReleaseHold { hold, .. }
+            | Command::ExpireHold { hold }
+            | Command::Checkout { hold, .. } => {
+                self.want(Need::Hold(*hold));
+            }
+            Command::RecordReference { operation, .. } | Command::RecordAnswer { operation, .. } => {
+                self.want(Need::Operation(*operation));
+            }
+            Command::JudgeCallback { callback, observation, .. } => {
+                self.want(Need::Callback(callback.provider_event_id.as_str().into()));
+                if let Some(reference) = &callback.reference {
+                    self.want(Need::Reference(reference.as_str().into()));
+                }
+                if let Some(operation) = observation.as_ref().and_then(|o| o.operation) {
+                    self.want(Need::Operation(operation));
+                }
+            }
+            Command::ResolveCase { case, .. } => self.want(Need::Case(*case)),
+        }
+    }
+
+    fn want(&mut self, need: Need) {
+        if !self.known.contains(&need) {
+            self.wanted.insert(need);
+        }
+    }
+
+    /// What is still to be read, in the order to read it; empty when the decisions can begin. A store loops on this:
+    /// rows name other rows.
+    pub fn take_wanted(&mut self) -> Vec<Need> {
+        let wanted: Vec<Need> = std::mem::take(&mut self.wanted).into_iter().collect();
+        self.known.extend(wanted.iter().cloned());
+        wanted
+    }
+
+    /// Adds an event's row.
+    pub fn load_event(&mut self, event: Event) {
+        self.want(Need::Prices(event.no(), event.price_version));
+        self.events.load(event.no(), event);
+    }
+
+    /// Adds a price version.
+    pub fn load_prices(&mut self, event: EventNo, version: u32, prices: PriceTable) {
+        self.prices.entry((event, version)).or_insert(prices);
+    }
+
+    /// Adds a seat. A hold that may have run out is wanted too: whoever takes the seat over ends that hold.
+    pub fn load_seat(&mut self, event: EventNo, seat: Seat) {
+        if let SeatStatus::Held { hold, expires_at } = seat.status
+            && expires_at <= self.now_of(event)
+        {
+            self.want(Need::Hold(hold));
+        }
+        self.seats.load((event, seat.ordinal), seat);
+    }
+
+    /// Adds a hold; when it was wanted whole, all that hangs on it is wanted too.
+    pub fn load_hold(&mut self, hold: Hold) {
+        if self.known.contains(&Need::Hold(hold.id)) {
+            let event = hold.event();
+            self.want(Need::Event(event));
+            self.want(Need::Account(event, hold.account.clone()));
+            if let Some(order) = hold.order {
+                self.want(Need::Order(order));
+            }
+            hold.seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
+        }
+        self.want(Need::Prices(hold.event(), hold.price_version));
+        self.holds.load(hold.id, hold);
+    }
+
+    /// Adds an account's use of an event. Its live holds are given with it.
+    pub fn load_account(&mut self, event: EventNo, account: AccountId, live: Vec<Hold>, sold: u32) {
+        let live_ids = live.iter().map(|hold| hold.id).collect();
+        live.into_iter().for_each(|hold| self.load_hold(hold));
+        self.accounts.entry((event, account)).or_insert(AccountUse { live: live_ids, sold });
+    }
+
+    /// Adds an order with its operations and its open cases.
+    pub fn load_order(&mut self, order: Order, operations: Vec<Operation>, cases: Vec<Case>) {
+        self.want(Need::Hold(order.hold));
+        let ids = operations.iter().map(|operation| operation.id).collect();
+        self.operations_of.entry(order.id).or_insert(ids);
+        self.cases_of.entry(order.id).or_insert_with(|| cases.iter().map(|case| case.id).collect());
+        operations.into_iter().for_each(|operation| self.load_operation(operation));
+        cases.into_iter().for_each(|case| self.load_case(case));
+        self.orders.load(order.id, order);
+    }
+
+    /// Adds an operation; its order is wanted too.
+    pub fn load_operation(&mut self, operation: Operation) {
+        self.want(Need::Order(operation.order));
+        if let (None, Some(reference)) = (operation.target, &operation.reference) {
+            self.references.entry(reference.as_str().into()).or_insert(operation.id);
+        }
+        self.operations.load(operation.id, operation);
+    }
+
+    /// Adds a case; its order is wanted too.
+    pub fn load_case(&mut self, case: Case) {
+        if let Some(order) = case.order {
+            self.want(Need::Order(order));
+        }
+        self.cases.load(case.id, case);
+    }
+
+    /// Adds a callback.
+    pub fn load_callback(&mut self, callback: Callback) {
+        self.callbacks.load(callback.provider_event_id.as_str().into(), callback);
+    }
+
+    /// Adds a finished request; what its answer speaks of is wanted too.
+    pub fn load_key(&mut self, event: EventNo, record: KeyRecord) {
+        if let StoredAnswer::HoldPlaced(hold) = record.answer {
+            self.want(Need::Hold(hold));
+        }
+        self.keys.load((event, record.key.id), record);
+    }
+
+    /// The time at which commands of an event are decided: the shell's clock, but never before the event's own.
+    pub fn now_of(&self, event: EventNo) -> Timestamp {
+        self.events.get(&event).map_or(self.now, |row| self.now.max(row.clock))
+    }
+
+    /// Appends to the event's log and returns the entry's version.
+    pub(crate) fn append(&mut self, event: EventNo, kind: LogKind) -> u64 {
+        let at = self.now_of(event);
+        let row = self.events.change(&event);
+        row.version += 1;
+        row.clock = at;
+        let version = row.version;
+        self.log.push(LogEntry { event, version, at, kind });
+        version
+    }
+
+    /// Moves the event's clock to the time of a decision that left no log entry but was remembered.
+    pub(crate) fn touch_clock(&mut self, event: EventNo) {
+        let now = self.now_of(event);
+        if self.events.get(&event).is_some_and(|row| row.clock < now) {
+            self.events.change(&event).clock = now;
+        }
+    }
+
+    /// The operations of an order.
+    pub(crate) fn operations_of(&self, order: OrderId) -> Vec<&Operation> {
+        let ids = self.operations_of.get(&order).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().filter_map(|id| self.operations.get(id)).collect()
+    }
+
+    /// The open cases of an order.
+    pub(crate) fn open_cases_of(&self, order: OrderId) -> Vec<CaseId> {
+        let ids = self.cases_of.get(&order).map(Vec::as_slice).unwrap_or_default();
+        let is_open = |id: &&CaseId| self.cases.get(*id).is_some_and(|case| case.status == CaseStatus::Open);
+        ids.iter().filter(is_open).copied().collect()
+    }
+
+    /// Whether nothing is to be written.
+    pub fn is_unchanged(&self) -> bool {
+        self.log.is_empty()
+            && self.bulk.is_empty()
+            && self.events.changes().next().is_none()
+            && self.keys.changes().next().is_none()
+            && self.callbacks.changes().next().is_none()
+            && self.operations.changes().next().is_none()
+            && self.cases.changes().next().is_none()
+    }
+}

@@ -1,0 +1,289 @@
+//! The adapter for Stripe's PaymentIntents: our words on one side, the provider's protocol on the other.
+//!
+//! One call is one request, or one and a look at what it did; sending again is the caller's decision. Every request
+//! that moves money carries a key made of its operation's id, so that sending it again can't do it again. What matters
+//! most is to tell three endings apart: done, not done, and no answer.
+
+mod amounts;
+mod callback;
+mod objects;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::ensure;
+use onsale_core::gateway::Observation;
+use onsale_core::id::{OperationId, OrderId};
+use onsale_core::money::Money;
+
+pub(crate) use callback::{CallbackError, CallbackEvent};
+use objects::{Page, Refund};
+use transport::{ANSWER_BYTES_MAX, Done, Transport};
+
+/// Intents on one page of a list, the most the provider gives.
+const PAGE_LENGTH: &str = "100";
+
+/// Largest page read: an intent with its charge is some 7 KiB, and strangers' metadata may add to it.
+const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Longest text of the provider that is passed on.
+const TEXT_CHARS_MAX: usize = 300;
+
+/// How to reach the provider.
+pub(crate) struct StripeConfig {
+    /// `https://api.stripe.com`, or a simulator's `http://127.0.0.1:port`.
+    pub(crate) base_url: String,
+    /// `sk_…` or `rk_…`.
+    pub(crate) secret_key: String,
+    /// `whsec_…`; several while one replaces another.
+    pub(crate) webhook_secrets: Vec<String>,
+    /// Longest wait for a connection to be free, and again for one answer.
+    pub(crate) request_timeout_ms: u64,
+    /// Most requests at a time.
+    pub(crate) connections_max: usize,
+}
+
+/// The adapter. Clones share their connections.
+#[derive(Clone)]
+pub(crate) struct Stripe {
+    transport: Transport,
+    webhook_secrets: Arc<[String]>,
+}
+
+impl fmt::Debug for Stripe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The rest holds secrets.
+        f.debug_struct("Stripe").field("base_url", &self.transport.base_url()).finish_non_exhaustive()
+    }
+}
+
+/// Who says when money set aside is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CaptureMode {
+    /// We do, with a capture.
+    Manual,
+    /// The provider does, at once.
+    Automatic,
+}
+
+/// An attempt to pay that is to be made.
+pub(crate) struct NewIntent {
+    /// Which attempt.
+    pub(crate) operation: OperationId,
+    /// For which order.
+    pub(crate) order: OrderId,
+    /// How much.
+    pub(crate) amount: Money,
+    /// Whether to set aside or to take.
+    pub(crate) capture: CaptureMode,
+}
+
+/// Why there is no observation.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum GatewayError {
+    /// No connection was made: certainly not done.
+    #[error("the provider can't be reached")]
+    NotSent,
+    /// No answer, or one that leaves it open: it may or may not have been done.
+    #[error("no answer from the provider: {0}")]
+    NoAnswer(String),
+    /// Turned away for now: not done.
+    #[error("the provider asks to come back later")]
+    Busy {
+        /// When, as far as the provider says.
+        retry_after_s: Option<u64>,
+    },
+    /// A definite no: not done.
+    #[error("the provider refused ({status} {code}): {message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The provider's code.
+        code: String,
+        /// The provider's explanation.
+        message: String,
+    },
+    /// Access denied, or words we can't translate. Sent for an operation, the latter leaves open whether it was done.
+    #[error("the provider and we don't understand each other: {0}")]
+    Misconfigured(String),
+}
+
+impl Stripe {
+    /// Checks the configuration and sets up connections; nothing is sent.
+    pub(crate) fn new(config: StripeConfig) -> anyhow::Result<Stripe> {
+        // A MAC with an empty key is one that anybody can make.
+        ensure!(config.webhook_secrets.iter().all(|secret| !secret.is_empty()), "a webhook secret is empty");
+        let transport = Transport::new(&config)?;
+        Ok(Stripe { transport, webhook_secrets: config.webhook_secrets.into() })
+    }
+
+    /// Makes an intent without confirming it: its name can be stored before money moves.
+    pub(crate) async fn create(&self, intent: &NewIntent) -> Result<Observation, GatewayError> {
+        let form = [
+            ("amount", amounts::to_provider(intent.amount)?.to_string()),
+            ("currency", intent.amount.currency.as_str().to_ascii_lowercase()),
+            (
+                "capture_method",
+                match intent.capture {
+                    CaptureMode::Manual => "manual".into(),
+                    CaptureMode::Automatic => "automatic".into(),
+                },
+            ),
+            // Left open, the account's settings decide, among them methods that can't be set aside.
+            ("payment_method_types[0]", "card".into()),
+            ("metadata[order_id]", intent.order.to_string()),
+            ("metadata[operation_id]", intent.operation.to_string()),
+        ];
+        let reply =
+            self.transport.post("/v1/payment_intents", key(intent.operation, "create"), &form).await?;
+        self.observe(reply.done()?).await
+    }
+
+    /// Confirms an intent with a card, or whatever the token stands for. Declined is an observation, not an error.
+    pub(crate) async fn confirm(
+        &self,
+        reference: &str,
+        operation: OperationId,
+        payment_method_token: &str,
+        return_url: Option<&str>,
+    ) -> Result<Observation, GatewayError> {
+        let mut form = vec![("payment_method", payment_method_token.to_owned())];
+        form.extend(return_url.map(|url| ("return_url", url.to_owned())));
+        let path = format!("{}/confirm", intent_path(reference)?);
+        let reply = self.transport.post(&path, key(operation, "confirm"), &form).await?;
+        if let Err((402, failure)) = &reply.outcome
+            && failure.is_kind("card_error")
+            && let Some(declined) = objects::observe_decline(failure)?
+        {
+            return self.observe_now(declined, reply.replayed).await;
+        }
+        self.observe(reply.done()?).await
+    }
+
+    /// Takes money that was set aside.
+    pub(crate) async fn capture(
+        &self,
+        reference: &str,
+        operation: OperationId,
+        amount: Money,
+    ) -> Result<Observation, GatewayError> {
+        let form = [("amount_to_capture", amounts::to_provider(amount)?.to_string())];
+        let path = format!("{}/capture", intent_path(reference)?);
+        let reply = self.transport.post(&path, key(operation, "capture"), &form).await?;
+        self.observe(reply.done()?).await
+    }
+
+    /// Calls an intent off and lets money set aside go.
+    pub(crate) async fn cancel(
+        &self,
+        reference: &str,
+        operation: OperationId,
+    ) -> Result<Observation, GatewayError> {
+        let path = format!("{}/cancel", intent_path(reference)?);
+        let reply = self.transport.post(&path, key(operation, "cancel"), &[]).await?;
+        self.observe(reply.done()?).await
+    }
+
+    /// Gives money back, then looks how much has been given back altogether.
+    pub(crate) async fn refund(
+        &self,
+        reference: &str,
+        operation: OperationId,
+        amount: Money,
+    ) -> Result<Observation, GatewayError> {
+        intent_path(reference)?;
+        let form = [
+            ("payment_intent", reference.to_owned()),
+            ("amount", amounts::to_provider(amount)?.to_string()),
+            ("metadata[operation_id]", operation.to_string()),
+        ];
+        let reply = self.transport.post("/v1/refunds", key(operation, "refund"), &form).await?;
+        let status = reply.status;
+        let refund: Refund = objects::parse(&reply.done()?.body)?;
+        match refund.status.as_deref() {
+            Some("succeeded" | "pending" | "requires_action") => self.look_back(reference).await,
+            Some(ended @ ("failed" | "canceled")) => Err(GatewayError::Refused {
+                status,
+                code: clip(refund.failure_reason.as_deref().unwrap_or(ended)),
+                message: format!("refund {} is {ended}", clip(&refund.id)),
+            }),
+            unknown => {
+                let status = clip(unknown.unwrap_or_default());
+                Err(GatewayError::Misconfigured(format!("{}: unknown status {status:?}", clip(&refund.id))))
+            }
+        }
+    }
+
+    /// Reads an intent.
+    pub(crate) async fn query(&self, reference: &str) -> Result<Observation, GatewayError> {
+        let query = [("expand[]", "latest_charge".into())];
+        let reply = self.transport.get(&intent_path(reference)?, &query, ANSWER_BYTES_MAX).await?;
+        objects::observe(&objects::parse(&reply.done()?.body)?)
+    }
+
+    /// One page of the intents made from `from_s` on and before `to_s`, newest first, and whether there are more. The
+    /// next page starts after the last reference of this one.
+    pub(crate) async fn list_created(
+        &self,
+        from_s: i64,
+        to_s: i64,
+        starting_after: Option<&str>,
+    ) -> Result<(Vec<Observation>, bool), GatewayError> {
+        let mut query = vec![
+            ("created[gte]", from_s.to_string()),
+            ("created[lt]", to_s.to_string()),
+            ("limit", PAGE_LENGTH.into()),
+            ("expand[]", "data.latest_charge".into()),
+        ];
+        query.extend(starting_after.map(|reference| ("starting_after", reference.to_owned())));
+        let reply = self.transport.get("/v1/payment_intents", &query, PAGE_BYTES_MAX).await?;
+        let page: Page = objects::parse(&reply.done()?.body)?;
+        let intents: Result<Vec<_>, _> = page.data.iter().map(objects::observe).collect();
+        Ok((intents?, page.has_more))
+    }
+
+    /// Takes a callback if one of our secrets has signed it within the last minutes.
+    pub(crate) fn verify_callback(
+        &self,
+        signature_header: Option<&str>,
+        body: &[u8],
+        now_s: i64,
+    ) -> Result<CallbackEvent, CallbackError> {
+        callback::verify(&self.webhook_secrets, signature_header, body, now_s)
+    }
+
+    async fn observe(&self, done: Done) -> Result<Observation, GatewayError> {
+        self.observe_now(objects::observe(&objects::parse(&done.body)?)?, done.replayed).await
+    }
+
+    /// The answer kept from an earlier request with the same key tells of then. An observation tells of now.
+    async fn observe_now(&self, then: Observation, replayed: bool) -> Result<Observation, GatewayError> {
+        if replayed { self.look_back(&then.reference).await } else { Ok(then) }
+    }
+
+    /// Reads an intent after something was done to it. No failure of the reading may look like one of the doing.
+    async fn look_back(&self, reference: &str) -> Result<Observation, GatewayError> {
+        let seen = self.query(reference).await;
+        seen.map_err(|error| GatewayError::NoAnswer(format!("it was settled, but not read back: {error}")))
+    }
+}
+
+fn key(operation: OperationId, what: &str) -> String {
+    format!("{operation}:{what}")
+}
+
+/// The path of an intent, unless its name could lead elsewhere.
+fn intent_path(reference: &str) -> Result<String, GatewayError> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if reference.is_empty() || reference.len() > 255 || !reference.bytes().all(is_name) {
+        return Err(GatewayError::Misconfigured(format!("{:?} names no intent", clip(reference))));
+    }
+    Ok(format!("/v1/payment_intents/{reference}"))
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(TEXT_CHARS_MAX).collect()
+}

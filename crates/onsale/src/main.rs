@@ -1,0 +1,2 @@
+//! The onsale program.
+fn main() {}

@@ -1,0 +1,247 @@
+//! What must hold for single values, whatever the format, and between the parts of a manifest.
+
+use std::collections::{HashMap, HashSet};
+
+use onsale_core::manifest::Manifest;
+
+use super::{At, Draft, DraftSeat, Fault, Imported, SEATS_MAX, Source, layout};
+
+const ID_BYTES_MAX: usize = 128;
+const TEXT_CHARS_MAX: usize = 256;
+const COORDINATE_MAX: f64 = 1e7;
+const CAPACITY_MAX: u64 = 10_000_000;
+const WARNINGS_MAX: usize = 100;
+const QUOTE_CHARS_MAX: usize = 64;
+
+/// An id is kept byte for byte, so it only has to be short and printable.
+pub(super) fn id(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("is empty".into());
+    }
+    if text.len() > ID_BYTES_MAX {
+        return Err(format!("has {} bytes, at most {ID_BYTES_MAX} are allowed", text.len()));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(format!("{} has a control character", quote(text)));
+    }
+    Ok(())
+}
+
+/// A label. Line breaks are allowed, since spreadsheets make them; NUL is not, since a database may not store it.
+pub(super) fn text(text: &str) -> Result<(), String> {
+    let chars = text.chars().count();
+    if chars > TEXT_CHARS_MAX {
+        return Err(format!("has {chars} characters, at most {TEXT_CHARS_MAX} are allowed"));
+    }
+    if text.chars().any(|char| char.is_control() && !matches!(char, '\t' | '\n' | '\r')) {
+        return Err(format!("{} has a control character", quote(text)));
+    }
+    Ok(())
+}
+
+/// A label that something is found by.
+pub(super) fn name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("is empty".into());
+    }
+    text(name)
+}
+
+/// One coordinate, in the plan's own unit.
+pub(super) fn coordinate(value: f64) -> Result<(), String> {
+    // Written so that NaN fails too.
+    if value.abs() <= COORDINATE_MAX {
+        return Ok(());
+    }
+    Err(format!("a coordinate must be a number between -{COORDINATE_MAX} and {COORDINATE_MAX}"))
+}
+
+/// How many people a standing area takes.
+pub(super) fn capacity(value: Option<u64>) -> Result<(), String> {
+    match value {
+        Some(1..=CAPACITY_MAX) => Ok(()),
+        _ => Err(format!("a capacity must be an integer between 1 and {CAPACITY_MAX}")),
+    }
+}
+
+/// Text from the file, fit to stand in a message.
+pub(super) fn quote(text: &str) -> String {
+    match text.char_indices().nth(QUOTE_CHARS_MAX) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+/// `#rrggbb`, also from `#rgb`. The colour ends up in pages, so nothing else gets through.
+pub(super) fn color(text: &str) -> Option<String> {
+    let digits = text.strip_prefix('#').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    match digits.len() {
+        6 => Some(text.to_owned()),
+        3 => Some(digits.chars().fold("#".to_owned(), |color, digit| format!("{color}{digit}{digit}"))),
+        _ => None,
+    }
+}
+
+/// Notes the faults between the parts of a draft; a draft without any fault becomes a manifest.
+pub(super) fn finish(mut draft: Draft) -> Result<Imported, Vec<Fault>> {
+    let mut faults = std::mem::take(&mut draft.faults);
+    check_sections(&draft, &mut faults);
+    check_seats(&draft, &mut faults);
+    check_ga_areas(&draft, &mut faults);
+    if faults.is_empty() && draft.seats.is_empty() && draft.ga_areas.is_empty() {
+        let at = if draft.source == Source::Csv { At::Line(1) } else { At::Pointer(String::new()) };
+        faults.push(Fault { at, detail: "no seats".into() });
+    }
+    if !faults.is_empty() {
+        // Pointers come as the walks found them; lines can be put in order.
+        faults.sort_by_key(|fault| if let At::Line(line) = fault.at { line } else { 0 });
+        return Err(faults);
+    }
+    // Past this line the import must succeed.
+    draft.seats.sort_by_key(|seat| seat.order);
+    draft.warnings.extend(layout::place(&mut draft.seats));
+    add_warnings(&mut draft);
+    Ok(Imported {
+        manifest: Manifest {
+            price_levels: draft.levels.list,
+            sections: draft.sections,
+            seats: draft.seats.into_iter().map(|seat| seat.seat).collect(),
+            ga_areas: draft.ga_areas.into_iter().map(|area| area.area).collect(),
+        },
+        warnings: bounded(draft.warnings),
+    })
+}
+
+fn check_sections(draft: &Draft, faults: &mut Vec<Fault>) {
+    let parent = if draft.source == Source::Pretix { "/zones" } else { "/sections" };
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (index, name) in draft.sections.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        match first.get(name.as_str()) {
+            Some(earlier) => faults.push(Fault {
+                at: At::Pointer(format!("{parent}/{index}/name")),
+                detail: format!("{} is repeated: it first stands at {parent}/{earlier}/name", quote(name)),
+            }),
+            None => drop(first.insert(name, index)),
+        }
+    }
+}
+
+fn check_seats(draft: &Draft, faults: &mut Vec<Fault>) {
+    let source = draft.source;
+    let (id_member, first_stands) = match source {
+        Source::Pretix => ("/seat_guid", "stands at"),
+        Source::Own => ("/seat_id", "stands at"),
+        Source::Csv => ("", "stands on"),
+    };
+    if draft.seats.len() > SEATS_MAX {
+        faults.push(Fault {
+            at: source.at(draft.seats[SEATS_MAX].origin, ""),
+            detail: format!("{} seats, at most {SEATS_MAX} are allowed", draft.seats.len()),
+        });
+    }
+    let mut first: HashMap<&str, &DraftSeat> = HashMap::with_capacity(draft.seats.len());
+    for seat in draft.seats.iter().filter(|seat| !seat.seat.seat_id.is_empty()) {
+        let seat_id = seat.seat.seat_id.as_str();
+        match first.get(seat_id) {
+            Some(earlier) => {
+                let place = match source.at(earlier.origin, id_member) {
+                    At::Pointer(pointer) => pointer,
+                    At::Line(line) => format!("line {line}"),
+                };
+                faults.push(Fault {
+                    at: source.at(seat.origin, id_member),
+                    detail: format!("seat id {} is repeated: it first {first_stands} {place}", quote(seat_id)),
+                });
+            }
+            None => drop(first.insert(seat_id, seat)),
+        }
+    }
+    for seat in &draft.seats {
+        let Some(other) = seat.seat.companion_of.as_deref() else { continue };
+        let detail = match first.get(other) {
+            None => format!("there is no seat {}", quote(other)),
+            Some(_) if other == seat.seat.seat_id => "a seat cannot be its own companion".into(),
+            Some(other) if other.seat.accessible => continue,
+            Some(_) => format!("seat {} is not accessible", quote(other)),
+        };
+        let detail = if source == Source::Csv { format!("companion_of: {detail}") } else { detail };
+        faults.push(Fault { at: source.at(seat.origin, "/companion_of"), detail });
+    }
+}
+
+fn check_ga_areas(draft: &Draft, faults: &mut Vec<Fault>) {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for area in draft.ga_areas.iter().filter(|area| !area.area.ga_area.is_empty()) {
+        match first.get(area.area.ga_area.as_str()) {
+            Some(earlier) => faults.push(Fault {
+                at: At::Pointer(format!("/ga_areas/{}/ga_area", area.index)),
+                detail: format!(
+                    "{} is repeated: it first stands at /ga_areas/{earlier}/ga_area",
+                    quote(&area.area.ga_area)
+                ),
+            }),
+            None => drop(first.insert(&area.area.ga_area, area.index)),
+        }
+    }
+}
+
+fn add_warnings(draft: &mut Draft) {
+    let Draft { levels, sections, seats, ga_areas, warnings, .. } = draft;
+    let mut level_used = vec![false; levels.list.len()];
+    let mut section_used = vec![false; sections.len()];
+    for seat in seats.iter() {
+        level_used[usize::from(seat.seat.price_level)] = true;
+        section_used[usize::from(seat.seat.section)] = true;
+    }
+    for area in ga_areas.iter() {
+        level_used[usize::from(area.area.price_level)] = true;
+    }
+    for (level, _) in levels.list.iter().zip(level_used).filter(|(_, used)| !used) {
+        warnings.push(format!("price level {} has no seats", quote(&level.name)));
+    }
+    for (section, _) in sections.iter().zip(section_used).filter(|(_, used)| !used) {
+        warnings.push(format!("section {} has no seats", quote(section)));
+    }
+
+    let mut places = HashSet::with_capacity(seats.len());
+    // Adding zero makes -0.0 the same place as 0.0.
+    let stacked =
+        seats.iter().filter(|seat| !places.insert([seat.seat.x + 0.0, seat.seat.y + 0.0].map(f64::to_bits))).count();
+    if stacked > 0 {
+        warnings.push(format!("{stacked} seats are at the same place as another seat"));
+    }
+    let spaced = seats.iter().filter(|seat| seat.seat.seat_id.trim() != seat.seat.seat_id).count();
+    if spaced > 0 {
+        warnings.push(format!("{spaced} seat ids begin or end with a space"));
+    }
+    for row in seats.chunk_by(|a, b| (a.seat.section, a.origin.row) == (b.seat.section, b.origin.row)) {
+        if runs_back(row) {
+            let seat = &row[0].seat;
+            let section = quote(&sections[usize::from(seat.section)]);
+            warnings.push(format!(
+                "section {section} row {}: the seats do not stand in the order of their places, so neighbours may be wrong",
+                quote(&seat.row)
+            ));
+        }
+    }
+}
+
+/// Whether a row turns back on its way from its first to its last seat. Asking along that line and not along x keeps
+/// the curved rows at the sides of a bowl quiet.
+fn runs_back(row: &[DraftSeat]) -> bool {
+    let ([first, .., last], true) = (row, row.len() > 2) else { return false };
+    let along = (last.seat.x - first.seat.x, last.seat.y - first.seat.y);
+    row.windows(2).any(|pair| {
+        let step = (pair[1].seat.x - pair[0].seat.x, pair[1].seat.y - pair[0].seat.y);
+        along.0 * step.0 + along.1 * step.1 < 0.0
+    })
+}
+
+fn bounded(mut warnings: Vec<String>) -> Vec<String> {
+    if warnings.len() > WARNINGS_MAX {
+        let rest = warnings.len() - (WARNINGS_MAX - 1);
+        warnings.truncate(WARNINGS_MAX - 1);
+        warnings.push(format!("and {rest} more warnings"));
+    }
+    warnings
+}
