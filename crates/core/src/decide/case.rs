@@ -61,8 +61,8 @@ pub(super) fn resolve(
         }
         CaseAction::Void if captured(state) => return not_possible("the money has been taken: refund it"),
         CaseAction::Refund if !captured(state) => return not_possible("no money has been taken: void it"),
-        CaseAction::ConfirmIfBound if attempt.status != OperationStatus::Succeeded => {
-            return not_possible("the provider has not said that this payment succeeded");
+        CaseAction::ConfirmIfBound if attempt.status == OperationStatus::Failed => {
+            return not_possible("the provider has said that this payment failed");
         }
         CaseAction::ConfirmIfBound if attempt.amount != order.total => {
             return not_possible("the amount paid is not the order's total");
@@ -94,6 +94,8 @@ pub(super) fn resolve(
     match action {
         CaseAction::Void => books::ensure_returned(state, attempt.id, OperationKind::Void, now, seed),
         CaseAction::Refund => books::ensure_returned(state, attempt.id, OperationKind::Refund, now, seed),
+        // Without the provider's word yet, it is asked now: a success completes the order.
+        CaseAction::ConfirmIfBound if attempt.status.is_live() => books::look_now(state, attempt.id, now),
         CaseAction::ConfirmIfBound => {
             books::sell(state, order.id, attempt.id, now, seed);
             close(state, id, action, note, actor, now);

@@ -165,10 +165,11 @@ pub(super) fn record_reference(
             state.touch_clock(id.event());
         }
     }
-    match may_send_authorization(state, id, now) {
-        true => Outcome::MayConfirm,
-        false => Outcome::MustNotConfirm,
+    if may_send_authorization(state, id, now) {
+        return Outcome::MayConfirm;
     }
+    books::look_now(state, id, now);
+    Outcome::MustNotConfirm
 }
 
 /// Whether an attempt may (still) be confirmed at the provider: its order awaits it and its hold binds the seats, with

@@ -7,7 +7,7 @@ use crate::hold::HoldStatus;
 use crate::id::{OperationId, OrderId, Seed};
 use crate::limits::{ACTION_POLL_MS, KEY_HORIZON_MS, QUERIES_BEFORE_CASE};
 use crate::order::OrderStatus;
-use crate::payment::{Operation, OperationKind, OperationStatus, query_backoff_ms};
+use crate::payment::{Operation, OperationKind, OperationStatus, poll_wait_ms, query_backoff_ms};
 use crate::reconcile::CaseKind;
 use crate::refusal::Refusal;
 use crate::seat_map::SeatStatus;
@@ -141,7 +141,7 @@ fn live_on(
     state.operations_of(order).into_iter().find(is_it).map(|operation| operation.id)
 }
 
-/// The provider has spoken: what waits on this attempt waits anew.
+/// The provider has spoken: what waits on this attempt waits anew, longer the older it is.
 fn answered(state: &mut Snapshot, attempt: OperationId, now: Timestamp) {
     let Some(order) = state.operations.get(&attempt).map(|operation| operation.order) else {
         return;
@@ -154,8 +154,8 @@ fn answered(state: &mut Snapshot, attempt: OperationId, now: Timestamp) {
         .collect();
     for id in waiting {
         let row = state.operations.change(&id);
-        row.due_at = now.plus_ms(query_backoff_ms(row.tries));
-        row.tries = row.tries.saturating_add(1);
+        row.due_at = now.plus_ms(poll_wait_ms(now.since_ms(row.created_at)));
+        row.tries = 0;
     }
 }
 
@@ -188,7 +188,6 @@ fn still_open(
         let row = state.operations.change(&attempt);
         row.next_action_url = action_url;
         row.due_at = now.plus_ms(ACTION_POLL_MS);
-        row.tries = 0;
     }
     // An attempt that was never confirmed is no less unknown than before: it is to be sent again.
     let status = if status == OperationStatus::Unknown { was } else { status };
@@ -196,7 +195,7 @@ fn still_open(
     if was == status { Effect::Nothing } else { Effect::Applied }
 }
 
-/// The attempt has ended without money: the hold goes back to its first deadline, or is over.
+/// The attempt has ended without money.
 fn attempt_failed(state: &mut Snapshot, attempt: OperationId, code: &str, now: Timestamp, seed: &mut Seed) {
     books::fail_operation(state, attempt, code, now);
     let Some(order) = state.operations.get(&attempt).map(|operation| operation.order) else {
@@ -204,27 +203,7 @@ fn attempt_failed(state: &mut Snapshot, attempt: OperationId, code: &str, now: T
     };
     let settled = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::PaymentUnknown);
     books::close_cases(state, order, attempt, settled, "the provider says that nothing was paid", now);
-    let Some(row) = state.orders.get(&order).filter(|order| order.status == OrderStatus::AwaitingPayment)
-    else {
-        return;
-    };
-    let id = row.hold;
-    let Some(hold) = state.holds.get(&id).filter(|hold| hold.status == HoldStatus::PaymentPending) else {
-        return;
-    };
-    let (event, first, seats) = (hold.event(), hold.first_expires_at, hold.seats.clone());
-    if first <= now {
-        books::end_hold(state, id, HoldStatus::Expired, now, seed);
-        return;
-    }
-    let hold = state.holds.change(&id);
-    hold.status = HoldStatus::Active;
-    hold.expires_at = first;
-    hold.in_doubt = false;
-    state.events.change(&event).payment_pending -= 1;
-    for ordinal in seats {
-        state.seats.change(&(event, ordinal)).status = SeatStatus::Held { hold: id, expires_at: first };
-    }
+    books::return_hold(state, order, now, seed);
 }
 
 /// The attempt's object is called off: whatever was set aside has been let go.
@@ -315,6 +294,7 @@ fn succeeded(
                     "the provider says that the payment succeeded",
                     now,
                 );
+                books::return_hold(state, order, now, seed);
                 effect = Some(Effect::MoneyBack);
             }
         }

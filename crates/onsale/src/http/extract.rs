@@ -176,7 +176,7 @@ fn query_problem(rejection: &QueryRejection) -> Problem {
     Problem::invalid("/query", rejection.body_text())
 }
 
-/// 422 for serde's `message` about `path`, which it leaves at the object when a member is missing.
+/// 422 for serde's `message` about `path`, which ends at the object when a member is missing or double.
 fn fault(prefix: &str, path: &Path, message: &str) -> Problem {
     let mut pointer = prefix.to_owned();
     for segment in path {
@@ -188,8 +188,9 @@ fn fault(prefix: &str, path: &Path, message: &str) -> Problem {
             Segment::Unknown => {}
         }
     }
-    let absent = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
-    if let Some(member) = absent {
+    let of_object =
+        ["missing field `", "duplicate field `"].iter().find_map(|kind| message.strip_prefix(kind));
+    if let Some(member) = of_object.and_then(|rest| rest.strip_suffix('`')) {
         push_member(&mut pointer, member);
     }
     let mut chars = message.chars();

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::Response;
@@ -57,28 +58,12 @@ impl Stub {
     }
 
     async fn with_timeout(answers: impl IntoIterator<Item = Answer>, request_timeout_ms: u64) -> Stub {
-        let answers = Arc::new(Mutex::new(answers.into_iter().collect::<VecDeque<_>>()));
+        let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
         let asked = Arc::new(Mutex::new(Vec::new()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stripe = stripe_at(listener.local_addr().unwrap(), request_timeout_ms);
         let log = asked.clone();
-        let router = axum::Router::new().fallback(async move |request: Request| {
-            log.lock().unwrap().push(remember(request).await);
-            let answer = answers.lock().unwrap().pop_front().expect("one request more than expected");
-            let (status, headers, body) = match answer {
-                Answer::Json(status, body) => (status, [].as_slice(), body.to_string()),
-                Answer::Replayed(status, body) => {
-                    (status, [("idempotent-replayed", "true")].as_slice(), body.to_string())
-                }
-                Answer::Raw(status, headers, body) => (status, headers, body),
-                Answer::Never => std::future::pending().await,
-            };
-            let mut response = Response::builder().status(status);
-            for (name, value) in headers {
-                response = response.header(*name, *value);
-            }
-            response.body(Body::from(body)).unwrap()
-        });
+        let router = Router::new().fallback(move |request| answer(request, log.clone(), answers.clone()));
         tokio::spawn(async { axum::serve(listener, router).await });
         Stub { stripe, asked }
     }
@@ -91,17 +76,34 @@ impl Stub {
     }
 }
 
-async fn remember(request: Request) -> Asked {
+async fn answer(
+    request: Request,
+    log: Arc<Mutex<Vec<Asked>>>,
+    answers: Arc<Mutex<VecDeque<Answer>>>,
+) -> Response {
     let (head, body) = request.into_parts();
     let body = to_bytes(body, 65_536).await.unwrap();
     let query = head.uri.query().unwrap_or_default();
     let form = std::str::from_utf8(&body).unwrap();
     let pairs = reqwest::Url::parse(&format!("http://stub/?{query}&{form}")).unwrap();
-    Asked {
+    log.lock().unwrap().push(Asked {
         line: format!("{} {}", head.method, head.uri.path()),
         parameters: pairs.query_pairs().into_owned().collect(),
         headers: head.headers,
+    });
+
+    let next = answers.lock().unwrap().pop_front().expect("one request more than expected");
+    let (status, headers, body): (u16, &[_], _) = match next {
+        Answer::Json(status, body) => (status, &[], body.to_string()),
+        Answer::Replayed(status, body) => (status, &[("idempotent-replayed", "true")], body.to_string()),
+        Answer::Raw(status, headers, body) => (status, headers, body),
+        Answer::Never => std::future::pending().await,
+    };
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, *value);
     }
+    response.body(Body::from(body)).unwrap()
 }
 
 impl Asked {

@@ -150,7 +150,7 @@ async fn every_code_has_a_page_that_loads_nothing() {
         assert!(list.contains(&format!("href=\"/problems/{}\"", code.slug())));
         let (status, _, page) = call("GET", &format!("/problems/{}", code.slug())).await;
         assert_eq!(status, 200);
-        assert!(page.contains(&format!("<h1>{}</h1>", page::escape(code.title()))));
+        assert!(page.contains(&format!("<h1>{}</h1>", code.title().replace('\'', "&#39;"))));
         assert!(!page.contains("//") && !page.contains("src="), "{page}");
     }
     let (status, _, body) = call("GET", "/problems/%3Cscript%3E").await;
