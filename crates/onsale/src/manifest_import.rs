@@ -26,7 +26,8 @@ pub(crate) const PRICE_LEVELS_MAX: usize = 1_000;
 pub(crate) const SECTIONS_MAX: usize = 10_000;
 
 // A seat names its section and its price level by a 16-bit index.
-const _: () = assert!(SECTIONS_MAX <= u16::MAX as usize && PRICE_LEVELS_MAX <= u16::MAX as usize);
+const _: () = assert!(SECTIONS_MAX <= u16::MAX as usize);
+const _: () = assert!(PRICE_LEVELS_MAX <= u16::MAX as usize);
 
 /// One thing that is wrong with the file.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,1 +1,25 @@
-//! store
+//! Makes decisions durable.
+//!
+//! A [`Store`] takes requests into a bounded queue, decides them in batches inside one transaction each, and answers only
+//! after the commit. The rules are the core's; the SQL is all here. Reads never wait for writes.
+
+mod audit;
+mod error;
+mod keys;
+mod limits;
+mod migrate;
+mod names;
+mod sqlite;
+mod writer;
+
+pub use audit::{Audit, Check};
+pub use error::{InspectError, OpenError, StoreError, SubmitError};
+pub use keys::{ApiKey, Role};
+pub use limits::*;
+pub use names::Named;
+pub use sqlite::read::{
+    CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, Reader,
+    SeatChanges, SeatDigits,
+};
+pub use sqlite::{Options, Store, audit_folder, backup_folder};
+pub use writer::{Clock, Committed, WriterStats};

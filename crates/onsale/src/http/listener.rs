@@ -25,7 +25,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncWrite;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tower::Service;
@@ -34,6 +34,9 @@ use tracing::{debug, info, warn};
 use self::stream::ClientStream;
 use super::problem::{Code, Problem};
 
+/// Connections that wait to be accepted. The usual 128 overflow within milliseconds when a sale opens, and
+/// whoever does not fit connects a second later; the kernel lowers this to its own `somaxconn`.
+const BACKLOG: u32 = 4_096;
 /// Refusals being written at the same time; past this a socket is closed without a word.
 const REFUSALS_MAX: usize = 256;
 /// A refused client has this long to take its answer.
@@ -51,10 +54,11 @@ const HYPER_BUFFER_BYTES_MIN: usize = 8 * 1024;
 /// The number of headers has no field: hyper's own bound of 100 keeps them off the heap, any other does not.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerLimits {
-    /// Each connection costs a descriptor and some 10 KiB; past this, new ones are told to come back.
+    /// Each connection costs a descriptor and some 15 KiB; past this, new ones are told to come back.
     pub(crate) connections_max: usize,
     /// A header must be complete this long after its connection became idle. So it ends both a client that
     /// dribbles and a kept-alive connection that nobody uses; a waiting browser opens a new one cheaply.
+    /// A proxy in front must drop its idle connections sooner, or it will now and then use a closed one.
     pub(crate) header_read_timeout_ms: u64,
     /// Cookies and tokens fit many times over; without a bound one client could fill the memory.
     pub(crate) header_bytes_max: usize,
@@ -117,6 +121,17 @@ impl Drop for Slot {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Binds `addr` (port 0 picks one) with a queue that is long enough for the opening of a sale.
+pub(crate) fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A restart must not wait for the connections of the process before it. Elsewhere than on Unix the option
+    // would let a second server take the port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves `router` until `shutdown` is true (or its sender is gone), then stops accepting and returns when

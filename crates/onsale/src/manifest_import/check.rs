@@ -1,10 +1,11 @@
 //! What must hold for single values, whatever the format, and between the parts of a manifest.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use onsale_core::manifest::Manifest;
 
-use super::{At, Draft, DraftSeat, Fault, Imported, SEATS_MAX, Source, layout};
+use super::{At, Draft, DraftSeat, Fault, Imported, Source, layout};
 
 const ID_BYTES_MAX: usize = 128;
 const TEXT_CHARS_MAX: usize = 256;
@@ -74,7 +75,8 @@ pub(super) fn quote(text: &str) -> String {
 
 /// `#rrggbb`, also from `#rgb`. The colour ends up in pages, so nothing else gets through.
 pub(super) fn color(text: &str) -> Option<String> {
-    let digits = text.strip_prefix('#').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let digits =
+        text.strip_prefix('#').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
     match digits.len() {
         6 => Some(text.to_owned()),
         3 => Some(digits.chars().fold("#".to_owned(), |color, digit| format!("{color}{digit}{digit}"))),
@@ -116,12 +118,18 @@ fn check_sections(draft: &Draft, faults: &mut Vec<Fault>) {
     let parent = if draft.source == Source::Pretix { "/zones" } else { "/sections" };
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (index, name) in draft.sections.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-        match first.get(name.as_str()) {
-            Some(earlier) => faults.push(Fault {
+        match first.entry(name) {
+            Entry::Occupied(earlier) => faults.push(Fault {
                 at: At::Pointer(format!("{parent}/{index}/name")),
-                detail: format!("{} is repeated: it first stands at {parent}/{earlier}/name", quote(name)),
+                detail: format!(
+                    "{} is repeated: it first stands at {parent}/{}/name",
+                    quote(name),
+                    earlier.get()
+                ),
             }),
-            None => drop(first.insert(name, index)),
+            Entry::Vacant(entry) => {
+                entry.insert(index);
+            }
         }
     }
 }
@@ -133,27 +141,26 @@ fn check_seats(draft: &Draft, faults: &mut Vec<Fault>) {
         Source::Own => ("/seat_id", "stands at"),
         Source::Csv => ("", "stands on"),
     };
-    if draft.seats.len() > SEATS_MAX {
-        faults.push(Fault {
-            at: source.at(draft.seats[SEATS_MAX].origin, ""),
-            detail: format!("{} seats, at most {SEATS_MAX} are allowed", draft.seats.len()),
-        });
-    }
     let mut first: HashMap<&str, &DraftSeat> = HashMap::with_capacity(draft.seats.len());
     for seat in draft.seats.iter().filter(|seat| !seat.seat.seat_id.is_empty()) {
         let seat_id = seat.seat.seat_id.as_str();
-        match first.get(seat_id) {
-            Some(earlier) => {
-                let place = match source.at(earlier.origin, id_member) {
+        match first.entry(seat_id) {
+            Entry::Occupied(earlier) => {
+                let place = match source.at(earlier.get().origin, id_member) {
                     At::Pointer(pointer) => pointer,
                     At::Line(line) => format!("line {line}"),
                 };
                 faults.push(Fault {
                     at: source.at(seat.origin, id_member),
-                    detail: format!("seat id {} is repeated: it first {first_stands} {place}", quote(seat_id)),
+                    detail: format!(
+                        "seat id {} is repeated: it first {first_stands} {place}",
+                        quote(seat_id)
+                    ),
                 });
             }
-            None => drop(first.insert(seat_id, seat)),
+            Entry::Vacant(entry) => {
+                entry.insert(seat);
+            }
         }
     }
     for seat in &draft.seats {
@@ -172,15 +179,18 @@ fn check_seats(draft: &Draft, faults: &mut Vec<Fault>) {
 fn check_ga_areas(draft: &Draft, faults: &mut Vec<Fault>) {
     let mut first: HashMap<&str, usize> = HashMap::new();
     for area in draft.ga_areas.iter().filter(|area| !area.area.ga_area.is_empty()) {
-        match first.get(area.area.ga_area.as_str()) {
-            Some(earlier) => faults.push(Fault {
+        match first.entry(area.area.ga_area.as_str()) {
+            Entry::Occupied(earlier) => faults.push(Fault {
                 at: At::Pointer(format!("/ga_areas/{}/ga_area", area.index)),
                 detail: format!(
-                    "{} is repeated: it first stands at /ga_areas/{earlier}/ga_area",
-                    quote(&area.area.ga_area)
+                    "{} is repeated: it first stands at /ga_areas/{}/ga_area",
+                    quote(&area.area.ga_area),
+                    earlier.get()
                 ),
             }),
-            None => drop(first.insert(&area.area.ga_area, area.index)),
+            Entry::Vacant(entry) => {
+                entry.insert(area.index);
+            }
         }
     }
 }
@@ -205,14 +215,16 @@ fn add_warnings(draft: &mut Draft) {
 
     let mut places = HashSet::with_capacity(seats.len());
     // Adding zero makes -0.0 the same place as 0.0.
-    let stacked =
-        seats.iter().filter(|seat| !places.insert([seat.seat.x + 0.0, seat.seat.y + 0.0].map(f64::to_bits))).count();
+    let stacked = seats
+        .iter()
+        .filter(|seat| !places.insert([seat.seat.x + 0.0, seat.seat.y + 0.0].map(f64::to_bits)))
+        .count();
     if stacked > 0 {
-        warnings.push(format!("{stacked} seats are at the same place as another seat"));
+        warnings.push(format!("seats at the same place as another seat: {stacked}"));
     }
     let spaced = seats.iter().filter(|seat| seat.seat.seat_id.trim() != seat.seat.seat_id).count();
     if spaced > 0 {
-        warnings.push(format!("{spaced} seat ids begin or end with a space"));
+        warnings.push(format!("seat ids that begin or end with a space: {spaced}"));
     }
     for row in seats.chunk_by(|a, b| (a.seat.section, a.origin.row) == (b.seat.section, b.origin.row)) {
         if runs_back(row) {
@@ -226,14 +238,17 @@ fn add_warnings(draft: &mut Draft) {
     }
 }
 
-/// Whether a row turns back on its way from its first to its last seat. Asking along that line and not along x keeps
-/// the curved rows at the sides of a bowl quiet.
+/// Whether a row turns back from one step to the next. Asking where the row goes and not about x alone keeps the curved
+/// rows at the sides of a bowl quiet, and seats around a table.
 fn runs_back(row: &[DraftSeat]) -> bool {
-    let ([first, .., last], true) = (row, row.len() > 2) else { return false };
-    let along = (last.seat.x - first.seat.x, last.seat.y - first.seat.y);
-    row.windows(2).any(|pair| {
-        let step = (pair[1].seat.x - pair[0].seat.x, pair[1].seat.y - pair[0].seat.y);
-        along.0 * step.0 + along.1 * step.1 < 0.0
+    row.windows(3).any(|seats| {
+        let step = |from: usize| {
+            let (from, to) = (&seats[from].seat, &seats[from + 1].seat);
+            (to.x - from.x, to.y - from.y)
+        };
+        let (a, b) = (step(0), step(1));
+        // The cosine of the angle between the steps; -1 is straight back.
+        a.0 * b.0 + a.1 * b.1 < -0.7 * a.0.hypot(a.1) * b.0.hypot(b.1)
     })
 }
 

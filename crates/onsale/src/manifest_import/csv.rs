@@ -8,9 +8,27 @@ use onsale_core::manifest::ManifestSeat;
 
 use super::{At, Draft, DraftSeat, Fault, Levels, Origin, SEATS_MAX, SECTIONS_MAX, Source, check};
 
+use lines::Lines;
+
+mod lines;
+#[cfg(test)]
+mod tests;
+
 const COLUMNS: [&str; 14] = [
-    "seat_id", "section", "row", "seat", "category", "x", "y", "accessible", "companion_of", "restricted_view", "blocked",
-    "ordinal", "seat_from", "seat_to",
+    "seat_id",
+    "section",
+    "row",
+    "seat",
+    "category",
+    "x",
+    "y",
+    "accessible",
+    "companion_of",
+    "restricted_view",
+    "blocked",
+    "ordinal",
+    "seat_from",
+    "seat_to",
 ];
 const RANGE_SEATS_MAX: u64 = 2_000;
 /// Of a seat number in a range, so that it fits `u64`.
@@ -27,9 +45,9 @@ pub(super) fn read(bytes: &[u8]) -> Draft {
         ordinals: HashMap::new(),
         lines_without_ordinal: Vec::new(),
     };
-    reading.draft.faults.extend(quoting_faults(bytes));
+    reading.draft.faults.extend(lines::quoting_faults(bytes));
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
-    let mut lines = Lines { bytes, at: 0, line: 1 };
+    let mut lines = Lines::new(bytes);
     let mut record = ByteRecord::new();
     let mut header_fields = None;
     loop {
@@ -39,7 +57,8 @@ pub(super) fn read(bytes: &[u8]) -> Draft {
             break;
         }
         let line = lines.of_record(start);
-        let Some(fields) = record.iter().map(|field| from_utf8(field).ok()).collect::<Option<Vec<&str>>>() else {
+        let Some(fields) = record.iter().map(|field| from_utf8(field).ok()).collect::<Option<Vec<&str>>>()
+        else {
             reading.fault(line, "not valid UTF-8".into());
             // Without its names no line can be read.
             if header_fields.is_none() {
@@ -62,67 +81,6 @@ pub(super) fn read(bytes: &[u8]) -> Draft {
         reading.fault(1, "the header is missing".into());
     }
     reading.finish()
-}
-
-/// Finds the lines of records. The reader's own count starts a record at the blank lines in front of it.
-struct Lines<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    line: u64,
-}
-
-impl Lines<'_> {
-    /// The line of the record that follows this offset. Offsets must not go down.
-    fn of_record(&mut self, start: usize) -> u64 {
-        while let Some(byte) = self.bytes.get(self.at) {
-            let ends_line = *byte == b'\n' || (*byte == b'\r' && self.bytes.get(self.at + 1) != Some(&b'\n'));
-            if self.at >= start && !matches!(byte, b'\r' | b'\n') {
-                break;
-            }
-            self.line += u64::from(ends_line);
-            self.at += 1;
-        }
-        self.line
-    }
-}
-
-/// The reader forgives a quote that is never closed, and takes the rest of the file for one field.
-fn quoting_faults(bytes: &[u8]) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let mut lines = Lines { bytes, at: 0, line: 1 };
-    let mut fault = |at: usize, detail: &str| {
-        faults.push(Fault { at: At::Line(lines.of_record(at)), detail: detail.into() });
-    };
-    let (mut at, mut record, mut field_starts) = (0, 0, true);
-    while let Some(byte) = bytes.get(at) {
-        if *byte != b'"' || !field_starts {
-            field_starts = matches!(byte, b',' | b'\r' | b'\n');
-            at += 1;
-            if matches!(byte, b'\r' | b'\n') {
-                record = at;
-            }
-            continue;
-        }
-        // Inside quotes, a quote is written twice.
-        at += 1;
-        loop {
-            match (bytes.get(at), bytes.get(at + 1)) {
-                (None, _) => {
-                    fault(record, "a quoted field is not closed");
-                    return faults;
-                }
-                (Some(b'"'), Some(b'"')) => at += 2,
-                (Some(b'"'), _) => break,
-                (Some(_), _) => at += 1,
-            }
-        }
-        at += 1;
-        field_starts = false;
-        if bytes.get(at).is_some_and(|byte| !matches!(byte, b',' | b'\r' | b'\n')) {
-            fault(record, "text after the closing quote of a field");
-        }
-    }
-    faults
 }
 
 struct Reading {
@@ -157,7 +115,9 @@ impl Reading {
                 Some(column) if self.columns.contains_key(column) => {
                     self.fault(line, format!("column {column} is repeated"));
                 }
-                Some(column) => drop(self.columns.insert(column, index)),
+                Some(column) => {
+                    self.columns.insert(column, index);
+                }
             }
         }
         let has = |name| self.columns.contains_key(name);
@@ -171,10 +131,11 @@ impl Reading {
             required.extend(["seat_from", "seat_to"]);
         }
         required.retain(|name| !has(name));
+        let half_place = has("x") != has("y");
         for name in required {
             self.fault(line, format!("column {name} is missing"));
         }
-        if has("x") != has("y") {
+        if half_place {
             self.fault(line, "x and y go together: one of the columns is missing".into());
         }
     }
@@ -206,24 +167,29 @@ impl Reading {
         let not_for_sale = flag("blocked").unwrap_or(false);
         let companion_of = filled("companion_of")
             .and_then(|id| self.noted(line, "companion_of", check::id(id).map(|()| id.to_owned())));
-        let place = self.place(line, filled("x"), filled("y"), is_range);
+        let has_places = cell("x").and(cell("y")).is_some();
+        let place_in = |axis| filled(axis).filter(|_| has_places);
+        let place = self.place(line, place_in("x"), place_in("y"), is_range);
         let order = self.order(line, filled("ordinal"), cell("ordinal").is_some()).unwrap_or(u64::from(row));
         let labels = if is_range {
             if filled("seat_id").or(filled("seat")).is_some() {
                 self.fault(line, "a line has either seat_id and seat or seat_from and seat_to".into());
             }
-            let prefix = format!("{}-{}-", cell("section").unwrap_or_default(), cell("row").unwrap_or_default());
-            self.range(line, &prefix, cell("seat_from").unwrap_or_default(), cell("seat_to").unwrap_or_default())
+            let prefix =
+                filled("section").map(|section| format!("{section}-{}-", cell("row").unwrap_or_default()));
+            match (cell("seat_from"), cell("seat_to")) {
+                (Some(from), Some(to)) => self.range(line, prefix.as_deref(), from, to),
+                _ => Vec::new(),
+            }
         } else {
             self.noted(line, "seat", cell("seat").map_or(Ok(()), check::name));
             let seat_id = cell("seat_id").map_or(Ok(""), |id| check::id(id).map(|()| id));
             let seat_id = self.noted(line, "seat_id", seat_id).unwrap_or_default();
+            if !self.has_room(line, 1) {
+                return;
+            }
             vec![(seat_id.to_owned(), cell("seat").unwrap_or_default().to_owned())]
         };
-        if self.draft.seats.len() + labels.len() > SEATS_MAX {
-            // Ranges could name billions of seats in a small file.
-            return self.fault(line, format!("more than {SEATS_MAX} seats"));
-        }
         for (seat_id, seat) in labels {
             let seat = ManifestSeat {
                 seat_id,
@@ -302,7 +268,7 @@ impl Reading {
         Some(ordinal)
     }
 
-    fn range(&mut self, line: u64, prefix: &str, from: &str, to: &str) -> Labels {
+    fn range(&mut self, line: u64, prefix: Option<&str>, from: &str, to: &str) -> Labels {
         let from_number = self.noted(line, "seat_from", seat_number(from));
         let to_number = self.noted(line, "seat_to", seat_number(to));
         let (Some(first), Some(last)) = (from_number, to_number) else { return Vec::new() };
@@ -314,6 +280,11 @@ impl Reading {
             self.fault(line, format!("{} seats, a line may have {RANGE_SEATS_MAX}", last - first + 1));
             return Vec::new();
         }
+        if !self.has_room(line, (last - first + 1) as usize) {
+            return Vec::new();
+        }
+        // Without its section the seats have no ids; that has been noted.
+        let Some(prefix) = prefix else { return Vec::new() };
         // Only a leading zero asks for padding; without one the numbers grow as they are counted.
         let width = if from.starts_with('0') { from.len() } else { 0 };
         let labels: Labels = (first..=last)
@@ -321,12 +292,20 @@ impl Reading {
             .map(|number| (format!("{prefix}{number}"), number))
             .collect();
         // The ids differ only in their number, and the last one is the longest.
-        if let Some((id, _)) = labels.last() {
-            if self.noted(line, "the range's seat_id", check::id(id)).is_none() {
-                return Vec::new();
-            }
+        let longest = labels.last().map_or(Ok(()), |(id, _)| check::id(id));
+        if self.noted(line, "the range's seat ids", longest).is_none() {
+            return Vec::new();
         }
         labels
+    }
+
+    /// Asked before seats are made: a small file of ranges could name billions.
+    fn has_room(&mut self, line: u64, seats: usize) -> bool {
+        let has_room = self.draft.seats.len() + seats <= SEATS_MAX;
+        if !has_room {
+            self.fault(line, format!("more than {SEATS_MAX} seats"));
+        }
+        has_room
     }
 
     fn finish(mut self) -> Draft {
@@ -361,7 +340,10 @@ fn seat_number(text: &str) -> Result<u64, String> {
         return Err("is empty".into());
     }
     if text.len() > RANGE_DIGITS_MAX || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{} is not a whole number of at most {RANGE_DIGITS_MAX} digits", check::quote(text)));
+        return Err(format!(
+            "{} is not a whole number of at most {RANGE_DIGITS_MAX} digits",
+            check::quote(text)
+        ));
     }
     text.parse().map_err(|_| "is not a whole number".into())
 }

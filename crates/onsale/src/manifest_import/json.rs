@@ -209,8 +209,12 @@ fn is_integer(number: &serde_json::Number) -> bool {
 
 enum Frame {
     /// Its members' names start here in the shared list.
-    Object { names_start: usize },
-    Array { index: usize },
+    Object {
+        names_start: usize,
+    },
+    Array {
+        index: usize,
+    },
 }
 
 /// A fault for each member that repeats an earlier one of the same object. The bytes must be valid JSON.

@@ -51,7 +51,7 @@ pub(super) fn place(seats: &mut [DraftSeat]) -> Option<String> {
         }
         row.seats += 1;
     }
-    lowest.map(|_| format!("{unplaced} seats have no x and y and were put below the others"))
+    lowest.map(|_| format!("seats without x and y, put below the others: {unplaced}"))
 }
 
 struct Row {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::json::{self, Member, Shape, elements, optional, required, text};
 use super::{
-    At, Draft, DraftArea, DraftSeat, Fault, GA_AREAS_MAX, Levels, Origin, PRICE_LEVELS_MAX, SEATS_MAX, SECTIONS_MAX,
-    Source, check,
+    At, Draft, DraftArea, DraftSeat, Fault, GA_AREAS_MAX, Levels, Origin, PRICE_LEVELS_MAX, SEATS_MAX,
+    SECTIONS_MAX, Source, check,
 };
 
 const ROWS_MAX: usize = 100_000;
@@ -64,7 +64,12 @@ pub(super) fn read(document: &Value) -> Draft {
         for (row, row_value) in elements(value, "rows").iter().enumerate() {
             let label = text(row_value, "row").unwrap_or_default();
             for (seat, value) in elements(row_value, "seats").iter().enumerate() {
-                read_seat(&mut draft, Origin { section: section as u32, row: row as u32, seat: seat as u32 }, label, value);
+                read_seat(
+                    &mut draft,
+                    Origin { section: section as u32, row: row as u32, seat: seat as u32 },
+                    label,
+                    value,
+                );
             }
         }
     }
@@ -94,7 +99,8 @@ fn read_seat(draft: &mut Draft, origin: Origin, row: &str, value: &Value) {
     };
     let given = |member: &str| value.get(member).filter(|value| !value.is_null());
     let number = |member: &str| given(member).and_then(Value::as_f64).unwrap_or(0.0);
-    let flag = |member: &str, unclear: bool| given(member).map_or(false, |value| value.as_bool().unwrap_or(unclear));
+    let flag =
+        |member: &str, unclear: bool| given(member).is_some_and(|value| value.as_bool().unwrap_or(unclear));
     let id = |member: &str| text(value, member).filter(|id| check::id(id).is_ok()).map(str::to_owned);
     match (given("x"), given("y")) {
         (Some(_), None) => fault("", "`x` is given without `y`".into()),
@@ -136,7 +142,8 @@ fn read_ga_areas(document: &Value, draft: &mut Draft) {
             None => 0,
         };
         let ga_area = text(value, "ga_area").unwrap_or_default().to_owned();
-        let capacity = value.get("capacity").and_then(Value::as_u64).and_then(|capacity| u32::try_from(capacity).ok());
+        let capacity =
+            value.get("capacity").and_then(Value::as_u64).and_then(|capacity| u32::try_from(capacity).ok());
         let area = GaArea { ga_area, capacity: capacity.unwrap_or_default(), price_level };
         draft.ga_areas.push(DraftArea { index, area });
     }

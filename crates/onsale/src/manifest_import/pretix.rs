@@ -6,12 +6,13 @@ use onsale_core::manifest::ManifestSeat;
 use serde_json::Value;
 
 use super::json::{self, Member, Shape, elements, older, optional, required, text};
-use super::{At, Draft, DraftSeat, Fault, Levels, Origin, PRICE_LEVELS_MAX, SEATS_MAX, SECTIONS_MAX, Source, check};
+use super::{
+    At, Draft, DraftSeat, Fault, Levels, Origin, PRICE_LEVELS_MAX, SEATS_MAX, SECTIONS_MAX, Source, check,
+};
 
 const PARTS_MAX: usize = 100_000;
 
-const POSITION: Shape =
-    Shape::Object(&[required("x", Shape::Coordinate), required("y", Shape::Coordinate)]);
+const POSITION: Shape = Shape::Object(&[required("x", Shape::Coordinate), required("y", Shape::Coordinate)]);
 const SIZE: &[Member] = &[required("width", Shape::Integer), required("height", Shape::Integer)];
 const CATEGORY: &[Member] = &[required("name", Shape::Name), optional("color", Shape::Note)];
 
@@ -155,7 +156,9 @@ fn read_categories(plan: &Value, draft: &mut Draft) {
         let color = text(category, "color");
         let usable = color.and_then(check::color);
         if color.is_some() && usable.is_none() {
-            draft.warnings.push(format!("category {}: its colour is not #rrggbb, and is left out", check::quote(name)));
+            draft
+                .warnings
+                .push(format!("category {}: its colour is not #rrggbb, and is left out", check::quote(name)));
         }
         if let Err(detail) = draft.levels.declare(name, usable) {
             let at = At::Pointer(format!("/categories/{index}/name"));
@@ -190,7 +193,8 @@ fn section_names(zones: &[Value], warnings: &mut Vec<String>) -> Vec<String> {
         let name = if kept { named.to_owned() } else { (index + 1).to_string() };
         if !own.is_empty() && !has_own(own) {
             let (own, name) = (check::quote(own), check::quote(&name));
-            warnings.push(format!("several zones are called {own}: zone {} is now section {name}", index + 1));
+            warnings
+                .push(format!("several zones are called {own}: zone {} is now section {name}", index + 1));
         }
         names.push(name);
     }

@@ -310,6 +310,7 @@ mod tests {
             (json!(null), 0),
             (json!("ch_1"), 0),
             (json!({"amount_refunded": 400}), 400),
+            (json!({"captured": false, "amount_refunded": 1250}), 0),
             (json!({"captured": true, "amount": 1250, "amount_captured": 1250, "amount_refunded": 400}), 400),
             (json!({"captured": true, "amount": 1250, "amount_captured": 1000, "amount_refunded": 250}), 0),
             (json!({"captured": true, "amount": 1250, "amount_captured": 1000, "amount_refunded": 650}), 400),

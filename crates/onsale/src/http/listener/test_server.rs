@@ -3,19 +3,19 @@
 //! Clients are blocking: the test's own thread plays the client while the server has its runtime.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{ConnectionStats, ListenerLimits, serve};
+use super::{ConnectionStats, ListenerLimits, bind, serve};
 
+pub(crate) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Only a broken server makes a test wait so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -30,7 +30,7 @@ pub(crate) struct TestServer {
 impl TestServer {
     pub(crate) fn start(router: Router, limits: ListenerLimits) -> TestServer {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(async { bind(ANY_PORT) }).unwrap();
         let addr = listener.local_addr().unwrap();
         let stats = limits.stats.clone();
         let (shutdown, stop) = watch::channel(false);

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::routing::get;
 use tokio::sync::Notify;
 
-use super::test_server::{TestServer, eventually};
+use super::test_server::{ANY_PORT, TestServer, eventually};
 use super::*;
 
 const REQUEST: &str = "GET / HTTP/1.1\r\nhost: test\r\n\r\n";
@@ -163,11 +163,10 @@ fn a_stop_finishes_what_runs_and_refuses_what_comes() {
     assert_eq!(ben.read_to_close(), "", "an idle connection is closed");
     drop(ben);
     eventually("new connections are refused", || std::net::TcpStream::connect(server.addr).is_err());
-    assert_eq!(open(&server), 1);
+    eventually("only the running request is left", || open(&server) == 1);
     release.notify_one();
     let answer = ada.read_to_close();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("done"), "{answer}");
-    assert!(answer.contains("connection: close\r\n"), "{answer}");
     drop(ada);
     server.finished();
 }
@@ -198,6 +197,31 @@ fn a_client_that_does_not_read_is_cut() {
     let mut ada = server.connect();
     ada.send(REQUEST);
     eventually("the request is accepted", || server.stats.accepted.load(Ordering::Relaxed) == 1);
+    eventually("the slot is free again", || open(&server) == 0);
+}
+
+#[tokio::test]
+async fn a_burst_of_clients_waits_to_be_accepted() {
+    let listener = bind(ANY_PORT).unwrap();
+    let addr = listener.local_addr().unwrap();
+    // Nobody accepts. What does not fit into the queue gets no answer and would time out.
+    let connect = || std::net::TcpStream::connect_timeout(&addr, Duration::from_secs(5)).unwrap();
+    let clients: Vec<_> = (0..500).map(|_| connect()).collect();
+    assert_eq!(clients.len(), 500);
+}
+
+#[test]
+fn a_client_that_still_sends_is_not_reset() {
+    let limits = ListenerLimits { linger_ms_max: 20_000, ..Default::default() };
+    let server = TestServer::start(hello(), limits);
+    let mut ada = server.connect();
+    ada.send("POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 1000000\r\n\r\n");
+    assert!(ada.read_to_close().starts_with("HTTP/1.1 405 "));
+    // The first of these would be answered by a reset, and the second would fail.
+    for _ in 0..10 {
+        ada.send([b'x'; 10_000]);
+    }
+    drop(ada);
     eventually("the slot is free again", || open(&server) == 0);
 }
 

@@ -1,0 +1,259 @@
+//! A store in memory, built on nothing but the core's public face. It reads what a snapshot wants and no more, so that a
+//! need nobody named shows up as a failing test, and after every batch it checks what must always hold.
+
+pub(crate) mod invariants;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use onsale_core::command::{Decision, Request, decide};
+use onsale_core::event::{
+    Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, PriceTable, QueueOrder,
+};
+use onsale_core::hold::Hold;
+use onsale_core::id::{
+    AccountId, CaseId, EventId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed,
+};
+use onsale_core::idempotency::KeyRecord;
+use onsale_core::log::LogEntry;
+use onsale_core::money::Currency;
+use onsale_core::order::{Order, OrderStatus};
+use onsale_core::payment::{Operation, OperationKind};
+use onsale_core::reconcile::{Callback, Case, CaseStatus};
+use onsale_core::seat_map::{Seat, SeatStatus};
+use onsale_core::snapshot::{Bulk, Need, Snapshot, Table};
+use onsale_core::time::Timestamp;
+
+/// The event of all tests.
+pub(crate) const HALL: EventNo = EventNo(1);
+
+/// All rows of an installation.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct World {
+    pub(crate) events: BTreeMap<EventNo, Event>,
+    pub(crate) prices: BTreeMap<(EventNo, u32), PriceTable>,
+    pub(crate) seats: BTreeMap<(EventNo, SeatOrdinal), Seat>,
+    pub(crate) holds: BTreeMap<HoldId, Hold>,
+    pub(crate) orders: BTreeMap<OrderId, Order>,
+    pub(crate) operations: BTreeMap<OperationId, Operation>,
+    pub(crate) cases: BTreeMap<CaseId, Case>,
+    pub(crate) callbacks: BTreeMap<Arc<str>, Callback>,
+    pub(crate) keys: BTreeMap<(EventNo, u128), KeyRecord>,
+    pub(crate) log: Vec<LogEntry>,
+    /// Tickets an account has from elsewhere, counted among those sold to it.
+    pub(crate) elsewhere: BTreeMap<AccountId, u32>,
+    /// What the seats show to one who knows the log alone.
+    pub(crate) digits: BTreeMap<(EventNo, SeatOrdinal), u8>,
+}
+
+impl World {
+    /// An installation with nothing but its house.
+    pub(crate) fn new() -> World {
+        let house = event(EventNo::HOUSE);
+        World {
+            events: BTreeMap::from([(EventNo::HOUSE, Event { status: EventStatus::Closed, ..house })]),
+            prices: BTreeMap::new(),
+            seats: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            cases: BTreeMap::new(),
+            callbacks: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            log: Vec::new(),
+            elsewhere: BTreeMap::new(),
+            digits: BTreeMap::new(),
+        }
+    }
+
+    /// Decides requests over one snapshot, as a store does with a batch, and writes what changed.
+    pub(crate) fn run(&mut self, requests: &[Request], now: Timestamp) -> Vec<Decision> {
+        let mut snapshot = Snapshot::new(requests, now);
+        self.fill(&mut snapshot);
+        let decisions = requests.iter().map(|request| decide(&mut snapshot, request)).collect();
+        self.write(&snapshot);
+        invariants::check(self);
+        decisions
+    }
+
+    fn fill(&self, snapshot: &mut Snapshot) {
+        loop {
+            let wanted = snapshot.take_wanted();
+            if wanted.is_empty() {
+                return;
+            }
+            wanted.into_iter().for_each(|need| self.load(snapshot, need));
+        }
+    }
+
+    fn load(&self, snapshot: &mut Snapshot, need: Need) {
+        match need {
+            Need::Event(no) => drop(self.events.get(&no).map(|row| snapshot.load_event(row.clone()))),
+            Need::Prices(no, version) => {
+                let table = self.prices.get(&(no, version)).cloned().unwrap_or_default();
+                snapshot.load_prices(no, version, table);
+            }
+            Need::Key(no, id) => {
+                drop(self.keys.get(&(no, id)).map(|row| snapshot.load_key(no, row.clone())));
+            }
+            Need::Callback(id) => {
+                drop(self.callbacks.get(&id).map(|row| snapshot.load_callback(row.clone())));
+            }
+            Need::Case(id) => drop(self.cases.get(&id).map(|row| snapshot.load_case(row.clone()))),
+            Need::Reference(name) => {
+                drop(self.attempt_named(&name).map(|row| snapshot.load_operation(row.clone())));
+            }
+            Need::Operation(id) => {
+                drop(self.operations.get(&id).map(|row| snapshot.load_operation(row.clone())));
+            }
+            Need::Order(id) => {
+                if let Some(order) = self.orders.get(&id) {
+                    let operations = self.operations_of(id).into_iter().cloned().collect();
+                    let is_open = |case: &&Case| case.order == Some(id) && case.status == CaseStatus::Open;
+                    let cases = self.cases.values().filter(is_open).cloned().collect();
+                    snapshot.load_order(order.clone(), operations, cases);
+                }
+            }
+            Need::Hold(id) | Need::HoldRow(id) => {
+                drop(self.holds.get(&id).map(|row| snapshot.load_hold(row.clone())));
+            }
+            Need::Account(no, account) => {
+                let is_theirs =
+                    |hold: &&Hold| hold.event() == no && hold.account == account && hold.status.is_live();
+                let live = self.holds.values().filter(is_theirs).cloned().collect();
+                let sold = self.sold_to(no, &account);
+                snapshot.load_account(no, account, live, sold);
+            }
+            Need::Seat(no, ordinal) => {
+                drop(self.seats.get(&(no, ordinal)).map(|row| snapshot.load_seat(no, *row)));
+            }
+        }
+    }
+
+    fn write(&mut self, snapshot: &Snapshot) {
+        for bulk in &snapshot.bulk {
+            match bulk {
+                Bulk::Manifest(no, _, manifest) => {
+                    self.seats.retain(|(event, _), _| event != no);
+                    self.digits.retain(|(event, _), _| event != no);
+                    for (ordinal, seat) in (0..).map(SeatOrdinal).zip(&manifest.seats) {
+                        let status = match seat.not_for_sale {
+                            true => SeatStatus::NotForSale,
+                            false => SeatStatus::Available,
+                        };
+                        let row = Seat { ordinal, status, price_level: seat.price_level, version: 0 };
+                        self.seats.insert((*no, ordinal), row);
+                        self.digits.insert((*no, ordinal), status.digit());
+                    }
+                }
+                Bulk::Prices(no, version, table) => {
+                    let before = self.prices.insert((*no, *version), table.clone());
+                    assert_eq!(before, None, "version {version} of the prices is written once");
+                }
+            }
+        }
+        write(&mut self.events, &snapshot.events);
+        let quiet = [
+            write(&mut self.seats, &snapshot.seats),
+            write(&mut self.holds, &snapshot.holds),
+            write(&mut self.orders, &snapshot.orders),
+            write(&mut self.operations, &snapshot.operations),
+            write(&mut self.cases, &snapshot.cases),
+            write(&mut self.callbacks, &snapshot.callbacks),
+            write(&mut self.keys, &snapshot.keys),
+        ];
+        if snapshot.is_unchanged() {
+            assert_eq!(quiet, [0; 7], "an unchanged snapshot changes no row");
+        }
+        for entry in &snapshot.log {
+            if let Some((seats, digit)) = entry.kind.seats() {
+                seats.iter().for_each(|seat| drop(self.digits.insert((entry.event, *seat), digit)));
+            }
+        }
+        self.log.extend(snapshot.log.iter().cloned());
+    }
+
+    pub(crate) fn hall(&self) -> &Event {
+        &self.events[&HALL]
+    }
+
+    /// An order's operations by their place.
+    pub(crate) fn operations_of(&self, order: OrderId) -> Vec<&Operation> {
+        let mut found: Vec<&Operation> = self.operations.values().filter(|o| o.order == order).collect();
+        found.sort_by_key(|operation| operation.seq);
+        found
+    }
+
+    /// The attempt with this name at the provider.
+    pub(crate) fn attempt_named(&self, name: &str) -> Option<&Operation> {
+        let mut attempts = self.operations.values().filter(|o| o.kind == OperationKind::Authorize);
+        attempts.find(|attempt| attempt.reference.as_deref() == Some(name))
+    }
+
+    /// Tickets of an account's confirmed orders.
+    pub(crate) fn sold_to(&self, no: EventNo, account: &AccountId) -> u32 {
+        let is_sold = |order: &&Order| {
+            order.id.event() == no && order.account == *account && order.status == OrderStatus::Confirmed
+        };
+        let sold: u32 = self.orders.values().filter(is_sold).map(|order| order.seat_count).sum();
+        sold + self.elsewhere.get(account).copied().unwrap_or_default()
+    }
+}
+
+/// Writes the changes of one table, each on the condition that the row still is as it was read; how many differ.
+fn write<K, R>(stored: &mut BTreeMap<K, R>, table: &Table<K, R>) -> usize
+where
+    K: Ord + Clone + Debug,
+    R: Clone + PartialEq + Debug,
+{
+    let mut moved = 0;
+    for change in table.changes() {
+        assert_eq!(stored.get(change.key), change.before, "the row of {:?} is as it was read", change.key);
+        moved += usize::from(change.before != Some(change.after));
+        stored.insert(change.key.clone(), change.after.clone());
+    }
+    moved
+}
+
+/// An event in DRAFT with the product's usual policy.
+pub(crate) fn event(no: EventNo) -> Event {
+    let id: EventId = Seed::new(no, Timestamp::ZERO, 0).mint();
+    Event {
+        id,
+        name: "hall".to_owned(),
+        currency: euro(),
+        starts_at: Timestamp::from_millis(1_000_000_000),
+        on_sale_at: None,
+        off_sale_at: None,
+        timezone: "UTC".to_owned(),
+        created_at: Timestamp::ZERO,
+        status: EventStatus::Draft,
+        policy: Policy {
+            hold_ttl_ms: 300_000,
+            payment_grace_ms: 120_000,
+            seats_per_hold_max: 6,
+            tickets_per_account_max: 6,
+            payment_pending_per_account_max: 2,
+            payment_pending_max: 100,
+            admission: Admission::Open,
+            queue_order: QueueOrder::Fifo,
+            shoppers_max: 10_000,
+            in_doubt: InDoubt::Keep,
+            orphan_seats: OrphanSeats::Allow,
+            payment: PaymentMode::AuthorizeThenCapture,
+        },
+        epoch: 1,
+        clock: Timestamp::ZERO,
+        version: 0,
+        manifest_version: 0,
+        seat_count: 0,
+        price_level_count: 0,
+        price_version: 0,
+        payment_pending: 0,
+    }
+}
+
+pub(crate) fn euro() -> Currency {
+    Currency::parse("EUR").expect("three capital letters")
+}

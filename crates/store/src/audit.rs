@@ -1,0 +1,274 @@
+//! Every invariant as a query for its violations, over one state of the database. `docs/invariants.md` says of each what it
+//! promises and where else it is enforced.
+
+use onsale_core::limits::{IDEMPOTENCY_TTL_MS, PARKED_MS_MAX};
+use onsale_core::time::{Timestamp, seconds};
+use rusqlite::{Connection, types::ValueRef};
+
+use crate::error::StoreError;
+use crate::limits::AUDIT_ROWS_MAX;
+
+/// The result of an audit.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// Each check with what it found.
+    pub checks: Vec<Check>,
+}
+
+impl Audit {
+    /// Violations in all.
+    pub fn violations(&self) -> u64 {
+        self.checks.iter().map(|check| check.violations).sum()
+    }
+}
+
+/// One check.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The invariant's number.
+    pub id: &'static str,
+    /// What must hold.
+    pub title: &'static str,
+    /// How many rows break it.
+    pub violations: u64,
+    /// The first of them, one line each.
+    pub rows: Vec<String>,
+}
+
+/// Runs all checks.
+pub(crate) fn run(db: &Connection, now: Timestamp) -> Result<Audit, StoreError> {
+    let look = db.unchecked_transaction()?;
+    let mut checks = Vec::with_capacity(CHECKS.len());
+    for (id, title, text) in CHECKS {
+        let mut statement = look.prepare(text)?;
+        // Each query may use the time; binding it to one that doesn't would be an error.
+        let mut rows = match statement.parameter_count() {
+            0 => statement.query([])?,
+            _ => statement.query([now.millis()])?,
+        };
+        let mut check = Check { id, title, violations: 0, rows: Vec::new() };
+        while let Some(row) = rows.next()? {
+            check.violations += 1;
+            if check.rows.len() < AUDIT_ROWS_MAX {
+                check.rows.push(line(row)?);
+            }
+        }
+        checks.push(check);
+    }
+    Ok(Audit { checks })
+}
+
+fn line(row: &rusqlite::Row<'_>) -> Result<String, StoreError> {
+    let mut parts = Vec::new();
+    let names: Vec<&str> = row.as_ref().column_names().collect();
+    for (index, name) in names.into_iter().enumerate() {
+        let value = match row.get_ref(index)? {
+            ValueRef::Null => "none".to_owned(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        };
+        parts.push(format!("{name} {value}"));
+    }
+    Ok(parts.join(", "))
+}
+
+const _: () = assert!(PARKED_MS_MAX == seconds(600), "I-17 spells this time out");
+const _: () = assert!(IDEMPOTENCY_TTL_MS == seconds(172_800), "I-16 spells this time out");
+
+/// Number, promise, query for what breaks it. `?1` is the time of the audit.
+const CHECKS: &[(&str, &str, &str)] = &[
+    (
+        "I-1",
+        "a sold seat belongs to exactly one confirmed order, which lists it",
+        "SELECT s.event_no, s.ordinal, s.order_id FROM seats s
+         LEFT JOIN orders o ON o.order_id = s.order_id LEFT JOIN holds h ON h.hold_id = o.hold_id
+         WHERE s.status = 2 AND (o.status IS NOT 'CONFIRMED' OR h.hold_id IS NOT s.hold_id OR h.event_no IS NOT s.event_no
+           OR NOT EXISTS (SELECT 1 FROM json_each(h.seats) WHERE value = s.ordinal))",
+    ),
+    (
+        "I-2",
+        "a confirmed order owns exactly the seats it lists",
+        "SELECT o.order_id, o.seat_count, json_array_length(h.seats) AS listed,
+           (SELECT count(*) FROM json_each(h.seats) j JOIN seats s ON s.event_no = o.event_no AND s.ordinal = j.value
+             WHERE s.status = 2 AND s.order_id = o.order_id) AS owned
+         FROM orders o JOIN holds h ON h.hold_id = o.hold_id
+         WHERE o.status = 'CONFIRMED' AND (o.seat_count <> listed OR owned <> listed)",
+    ),
+    (
+        "I-3",
+        "a held seat belongs to a live hold of its event that lists it and has the same deadline",
+        "SELECT s.event_no, s.ordinal, s.hold_id FROM seats s LEFT JOIN holds h ON h.hold_id = s.hold_id
+         WHERE s.status = 1 AND (h.status IS NULL OR h.status NOT IN ('ACTIVE', 'PAYMENT_PENDING')
+           OR h.event_no <> s.event_no OR h.expires_at <> s.hold_expires_at
+           OR NOT EXISTS (SELECT 1 FROM json_each(h.seats) WHERE value = s.ordinal))",
+    ),
+    (
+        "I-4",
+        "a live hold holds exactly the seats it lists, all or none",
+        "SELECT h.hold_id, json_array_length(h.seats) AS listed,
+           (SELECT count(*) FROM json_each(h.seats) j JOIN seats s ON s.event_no = h.event_no AND s.ordinal = j.value
+             WHERE s.status = 1 AND s.hold_id = h.hold_id) AS held
+         FROM holds h WHERE h.status IN ('ACTIVE', 'PAYMENT_PENDING') AND held <> listed",
+    ),
+    (
+        "I-5",
+        "a hold that is over holds no seat, and one that was used sold all of its seats or none",
+        "SELECT h.hold_id, h.status, o.status AS order_status FROM holds h LEFT JOIN orders o ON o.order_id = h.order_id
+         WHERE (h.status = 'CONVERTED' AND (o.status IS NULL OR o.status NOT IN ('CONFIRMED', 'CANCELLED')))
+            OR (h.status IN ('RELEASED', 'EXPIRED') AND o.status IN ('CONFIRMED', 'AWAITING_PAYMENT'))",
+    ),
+    (
+        "I-6",
+        "a hold has at most one order, and both name each other, the account and the event",
+        "SELECT o.order_id, o.hold_id FROM orders o LEFT JOIN holds h ON h.hold_id = o.hold_id
+         WHERE h.order_id IS NOT o.order_id OR h.account_id IS NOT o.account_id OR h.event_no IS NOT o.event_no
+         UNION ALL
+         SELECT h.order_id, h.hold_id FROM holds h WHERE h.order_id IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM orders o WHERE o.order_id = h.order_id AND o.hold_id = h.hold_id)",
+    ),
+    (
+        "I-7",
+        "an order awaits payment exactly while its hold lives",
+        "SELECT o.order_id, o.status, h.status AS hold_status FROM orders o JOIN holds h ON h.hold_id = o.hold_id
+         WHERE (o.status = 'AWAITING_PAYMENT') <> (h.status IN ('ACTIVE', 'PAYMENT_PENDING'))
+            OR (o.status = 'CONFIRMED' AND h.status <> 'CONVERTED') OR (o.status = 'EXPIRED' AND h.status <> 'EXPIRED')",
+    ),
+    (
+        "I-8",
+        "an order and its hold cost what their seats cost at the price version promised",
+        "SELECT h.hold_id, h.total_minor, o.amount_minor,
+           (SELECT sum(p.amount_minor) FROM json_each(h.seats) j
+             JOIN seats s ON s.event_no = h.event_no AND s.ordinal = j.value
+             JOIN prices p ON p.event_no = h.event_no AND p.price_version = h.price_version AND p.level = s.price_level) AS cost
+         FROM holds h LEFT JOIN orders o ON o.order_id = h.order_id
+         WHERE cost IS NOT h.total_minor OR (o.order_id IS NOT NULL AND (o.amount_minor <> h.total_minor
+           OR o.price_version <> h.price_version))",
+    ),
+    (
+        "I-9",
+        "a confirmed order was paid by one of its own successful attempts, in its amount and currency",
+        "SELECT o.order_id, o.paid_by FROM orders o LEFT JOIN operations p ON p.operation_id = o.paid_by
+         WHERE o.status = 'CONFIRMED' AND (p.order_id IS NOT o.order_id OR p.kind <> 'AUTHORIZE' OR p.status <> 'SUCCEEDED'
+           OR p.amount_minor <> o.amount_minor OR p.currency <> o.currency)",
+    ),
+    (
+        "I-10",
+        "an order has at most one live operation of a kind for an attempt, and acts only on its own attempts",
+        "SELECT order_id, kind, target, count(*) AS live FROM operations
+         WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') GROUP BY order_id, kind, target HAVING live > 1
+         UNION ALL
+         SELECT x.order_id, x.kind, x.target, 1 FROM operations x LEFT JOIN operations a ON a.operation_id = x.target
+         WHERE x.target IS NOT NULL AND (a.order_id IS NOT x.order_id OR a.kind <> 'AUTHORIZE')",
+    ),
+    (
+        "I-11",
+        "all money that a provider has set aside or taken is accounted for: it paid for seats, or it goes back, or a case is open",
+        "SELECT a.operation_id, a.order_id, a.amount_minor FROM operations a JOIN orders o ON o.order_id = a.order_id
+         WHERE a.kind = 'AUTHORIZE' AND a.status = 'SUCCEEDED'
+           AND NOT (o.status = 'CONFIRMED' AND o.paid_by = a.operation_id)
+           AND NOT EXISTS (SELECT 1 FROM operations b WHERE b.target = a.operation_id AND b.order_id = a.order_id
+             AND ((b.kind IN ('VOID', 'REFUND') AND b.status <> 'FAILED')
+               OR (b.kind = 'CAPTURE' AND b.status = 'FAILED' AND b.failure_code = 'authorization_lapsed')))
+           AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.operation_id = a.operation_id AND c.status = 'OPEN')
+           AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.operation_id = a.operation_id AND c.action = 'dismiss')",
+    ),
+    (
+        "I-12",
+        "money is taken only for a confirmed order, and every confirmed order has its capture under way, done or in question",
+        "SELECT c.operation_id, c.order_id FROM operations c JOIN orders o ON o.order_id = c.order_id
+         WHERE c.kind = 'CAPTURE' AND c.status = 'SUCCEEDED' AND o.status <> 'CONFIRMED'
+           AND NOT EXISTS (SELECT 1 FROM operations r WHERE r.order_id = c.order_id AND r.kind = 'REFUND' AND r.status <> 'FAILED')
+           AND NOT EXISTS (SELECT 1 FROM cases k WHERE k.order_id = c.order_id AND k.status = 'OPEN')
+         UNION ALL
+         SELECT o.paid_by, o.order_id FROM orders o JOIN events e ON e.event_no = o.event_no
+         WHERE o.status = 'CONFIRMED' AND e.payment = 'authorize_then_capture'
+           AND NOT EXISTS (SELECT 1 FROM operations c WHERE c.order_id = o.order_id AND c.kind = 'CAPTURE'
+             AND c.target = o.paid_by AND c.status <> 'FAILED')",
+    ),
+    (
+        "I-13",
+        "an event counts its holds in PAYMENT_PENDING rightly, and each of them has an order",
+        "SELECT e.event_no, e.payment_pending,
+           (SELECT count(*) FROM holds h WHERE h.event_no = e.event_no AND h.status = 'PAYMENT_PENDING') AS counted
+         FROM events e WHERE e.payment_pending <> counted OR e.payment_pending > e.payment_pending_max
+         UNION ALL
+         SELECT h.event_no, 0, 1 FROM holds h WHERE h.status = 'PAYMENT_PENDING' AND h.order_id IS NULL",
+    ),
+    (
+        "I-14",
+        "no account has more tickets, bound or sold, than its event allows",
+        "SELECT t.event_no, t.account_id, sum(t.tickets) AS tickets, e.tickets_per_account_max AS allowed FROM (
+           SELECT event_no, account_id, seat_count AS tickets FROM orders WHERE status = 'CONFIRMED'
+           UNION ALL
+           SELECT h.event_no, h.account_id, json_array_length(h.seats) FROM holds h JOIN events v USING (event_no)
+           WHERE h.status IN ('ACTIVE', 'PAYMENT_PENDING')
+             AND (h.expires_at > max(?1, v.clock) OR (h.status = 'PAYMENT_PENDING' AND v.in_doubt = 'keep'))
+         ) t JOIN events e USING (event_no) GROUP BY t.event_no, t.account_id HAVING tickets > allowed",
+    ),
+    (
+        "I-15",
+        "the log numbers every change of an event without gaps, and the last word on each seat is the seat's state",
+        "SELECT e.event_no, e.version, 'log' AS what, ifnull(max(l.version), 0) AS last, count(l.version) AS entries
+         FROM events e LEFT JOIN log l USING (event_no)
+         GROUP BY e.event_no HAVING last <> e.version OR entries <> e.version
+         UNION ALL
+         SELECT s.event_no, s.version, 'seat ' || s.ordinal, s.status, -1 FROM seats s
+         LEFT JOIN log l ON l.event_no = s.event_no AND l.version = s.version
+         WHERE s.version > 0 AND (l.kind IS NULL
+           OR (s.status = 0 AND l.kind NOT IN ('hold.released', 'hold.expired', 'order.cancelled', 'seats.status_set'))
+           OR (s.status = 1 AND l.kind <> 'hold.placed') OR (s.status = 2 AND l.kind <> 'order.confirmed')
+           OR (s.status = 3 AND l.kind <> 'seats.status_set')
+           OR NOT EXISTS (SELECT 1 FROM json_each(l.payload, '$.seats') WHERE value = s.ordinal))",
+    ),
+    (
+        "I-16",
+        "a finished request is remembered with what it made, once, and no longer than its time",
+        "SELECT k.event_no, hex(k.key) AS key, k.answer FROM idempotency_keys k
+         WHERE k.created_at < ?1 - 172800000 - 86400000 OR k.answer = ''",
+    ),
+    (
+        "I-17",
+        "a callback nobody could place has become a case in time, and a conflict has one",
+        "SELECT c.provider_event_id, c.verdict FROM callbacks c
+         LEFT JOIN operations o ON o.reference = c.reference AND o.kind = 'AUTHORIZE'
+         WHERE c.verdict = 'parked' AND c.case_id IS NULL AND c.received_at < ?1 - 600000 - 60000 AND c.due_at < ?1 - 60000
+         UNION ALL
+         SELECT c.provider_event_id, c.verdict FROM callbacks c
+         WHERE c.case_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cases k WHERE k.case_id = c.case_id)",
+    ),
+    (
+        "I-30",
+        "an order's payment status is what its operations add up to",
+        "SELECT o.order_id, o.payment_status, a.status FROM orders o
+         JOIN operations a ON a.operation_id = ifnull(o.paid_by, (SELECT x.operation_id FROM operations x
+           WHERE x.order_id = o.order_id AND x.kind = 'AUTHORIZE' ORDER BY x.seq DESC LIMIT 1))
+         WHERE (o.payment_status = 'PENDING' AND a.status <> 'PENDING')
+            OR (o.payment_status = 'REQUIRES_ACTION' AND a.status <> 'REQUIRES_ACTION')
+            OR (o.payment_status = 'UNKNOWN' AND a.status <> 'UNKNOWN')
+            OR (o.payment_status = 'DECLINED' AND a.status <> 'FAILED')
+            OR (o.payment_status = 'AUTHORIZED' AND a.status <> 'SUCCEEDED')
+            OR (o.payment_status IN ('VOID_PENDING', 'VOIDED') AND NOT EXISTS (SELECT 1 FROM operations v
+              WHERE v.target = a.operation_id AND v.order_id = o.order_id AND v.kind = 'VOID'
+                AND (v.status = 'SUCCEEDED') = (o.payment_status = 'VOIDED')))
+            OR (o.payment_status IN ('REFUND_PENDING', 'REFUNDED') AND NOT EXISTS (SELECT 1 FROM operations v
+              WHERE v.target = a.operation_id AND v.order_id = o.order_id AND v.kind = 'REFUND'
+                AND (v.status = 'SUCCEEDED') = (o.payment_status = 'REFUNDED')))",
+    ),
+    (
+        "I-31",
+        "a seat's price level and ordinal are those of the manifest, and the manifest is whole",
+        "SELECT e.event_no, e.seat_count, (SELECT count(*) FROM seats s WHERE s.event_no = e.event_no) AS seats,
+           (SELECT count(*) FROM manifest_seats m WHERE m.event_no = e.event_no) AS printed
+         FROM events e WHERE seats <> e.seat_count OR printed <> e.seat_count
+         UNION ALL
+         SELECT s.event_no, s.ordinal, s.price_level, -1 FROM seats s
+         WHERE NOT EXISTS (SELECT 1 FROM price_levels p WHERE p.event_no = s.event_no AND p.level = s.price_level)",
+    ),
+    (
+        "I-32",
+        "the pages of the database are whole",
+        "SELECT integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
+    ),
+];

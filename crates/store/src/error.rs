@@ -1,0 +1,122 @@
+//! What can break around a decision. A refusal is none of these.
+
+use std::path::PathBuf;
+
+/// A database that can't be opened for service.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file or its folder can't be used.
+    #[error("failed to open the database {path}")]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The folder can't be made.
+    #[error("failed to make the data folder {path}")]
+    Folder {
+        /// Which folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The database was written by a newer program, or by another one.
+    #[error(
+        "the database has migration {number} ({name}), which this program doesn't know: use the newer program"
+    )]
+    Newer {
+        /// The unknown migration.
+        number: i64,
+        /// Its name.
+        name: String,
+    },
+    /// A migration in the database isn't the one this program has.
+    #[error(
+        "migration {number} in the database differs from this program's: it was changed after it was applied"
+    )]
+    Changed {
+        /// Which migration.
+        number: i64,
+    },
+    /// The database needs a migration, and this opening may not write.
+    #[error(
+        "the database is at migration {found}, this program needs {wanted}: start `onsale serve` once to migrate it"
+    )]
+    Older {
+        /// What it has.
+        found: i64,
+        /// What it needs.
+        wanted: i64,
+    },
+    /// A setting that durability rests on isn't in force.
+    #[error("the database engine runs with {name} = {found}, but {wanted} is needed")]
+    Setting {
+        /// Which setting.
+        name: &'static str,
+        /// What is in force.
+        found: String,
+        /// What is needed.
+        wanted: &'static str,
+    },
+    /// A step of a migration failed; nothing of it remains.
+    #[error("failed to migrate the database")]
+    Migrate(#[source] rusqlite::Error),
+}
+
+/// A read or a piece of upkeep that failed; nothing of it remains.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The engine failed.
+    #[error("failed to use the database")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A stored value is not one this program writes.
+    #[error("the database holds {found:?} where {wanted} is expected")]
+    Corrupt {
+        /// What kind of value.
+        wanted: &'static str,
+        /// What was found.
+        found: String,
+    },
+    /// Another process changed a row between its reading and its writing, which the lock forbids: a bug.
+    #[error("{count} rows of {table} changed instead of 1: the batch was undone")]
+    Mismatch {
+        /// Which table.
+        table: &'static str,
+        /// How many rows matched.
+        count: usize,
+    },
+    /// The store is shutting down.
+    #[error("the store is shutting down")]
+    Closed,
+}
+
+/// A database that can't be looked into.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// It can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It can't be read.
+    #[error(transparent)]
+    Read(#[from] StoreError),
+}
+
+/// A command that was not answered with a decision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The queue is full: not done.
+    #[error("the writer's queue is full")]
+    Overloaded,
+    /// The caller's deadline passed before it was decided: not done.
+    #[error("the command waited in the queue past its deadline")]
+    Expired,
+    /// The database failed before the commit: not done.
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    /// The commit itself failed: done or not done, and only asking again tells.
+    #[error("the outcome is unknown: {0}")]
+    Unknown(String),
+}

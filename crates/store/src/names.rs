@@ -1,0 +1,201 @@
+//! The words and bytes that stand for the core's values in both databases.
+
+use onsale_core::event::{Admission, EventStatus, InDoubt, OrphanSeats, PaymentMode, QueueOrder};
+use onsale_core::hold::HoldStatus;
+use onsale_core::id::{HoldId, OrderId, SeatOrdinal};
+use onsale_core::idempotency::StoredAnswer;
+use onsale_core::log::LogKind;
+use onsale_core::order::OrderStatus;
+use onsale_core::payment::{OperationKind, OperationStatus, PaymentStatus};
+use onsale_core::reconcile::{CaseKind, CaseStatus, Verdict};
+use onsale_core::refusal::Refusal;
+use serde_json::{Value, json};
+
+use crate::error::StoreError;
+
+/// A value with a word for it, both ways.
+pub trait Named: Sized + Copy + PartialEq + 'static {
+    /// Every value with its word.
+    const WORDS: &'static [(Self, &'static str)];
+    /// What kind of value, for errors.
+    const KIND: &'static str;
+
+    /// The word.
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(value, _)| *value == self);
+        found.map(|(_, word)| *word).expect("every value has a word")
+    }
+
+    /// The value of a word.
+    fn of(word: &str) -> Result<Self, StoreError> {
+        let found = Self::WORDS.iter().find(|(_, known)| *known == word);
+        let corrupt = || StoreError::Corrupt { wanted: Self::KIND, found: word.to_owned() };
+        found.map(|(value, _)| *value).ok_or_else(corrupt)
+    }
+}
+
+macro_rules! named {
+    ($($type:ident $kind:literal { $($value:ident $word:literal),* $(,)? })*) => {$(
+        impl Named for $type {
+            const KIND: &'static str = $kind;
+            const WORDS: &'static [(Self, &'static str)] = &[$(($type::$value, $word)),*];
+        }
+    )*};
+}
+
+named! {
+    EventStatus "an event's status" { Draft "DRAFT", Open "OPEN", Paused "PAUSED", Closed "CLOSED" }
+    Admission "an admission rule" { Open "open", Queue "queue" }
+    QueueOrder "an order of the line" { Fifo "fifo", Lottery "lottery" }
+    InDoubt "a rule for doubt" { Keep "keep", Release "release" }
+    OrphanSeats "a rule for orphans" { Allow "allow", Avoid "avoid" }
+    PaymentMode "a payment mode" { AuthorizeThenCapture "authorize_then_capture", Charge "charge" }
+    HoldStatus "a hold's status" {
+        Active "ACTIVE", PaymentPending "PAYMENT_PENDING", Converted "CONVERTED", Released "RELEASED", Expired "EXPIRED",
+    }
+    OrderStatus "an order's status" {
+        AwaitingPayment "AWAITING_PAYMENT", Confirmed "CONFIRMED", Cancelled "CANCELLED", Expired "EXPIRED",
+    }
+    OperationKind "an operation's kind" { Authorize "AUTHORIZE", Capture "CAPTURE", Void "VOID", Refund "REFUND" }
+    OperationStatus "an operation's status" {
+        Pending "PENDING", RequiresAction "REQUIRES_ACTION", Unknown "UNKNOWN", Succeeded "SUCCEEDED", Failed "FAILED",
+    }
+    PaymentStatus "a payment status" {
+        Pending "PENDING", RequiresAction "REQUIRES_ACTION", Unknown "UNKNOWN", Authorized "AUTHORIZED",
+        Declined "DECLINED", Captured "CAPTURED", VoidPending "VOID_PENDING", Voided "VOIDED",
+        RefundPending "REFUND_PENDING", Refunded "REFUNDED",
+    }
+    CaseStatus "a case's status" { Open "OPEN", Closed "CLOSED" }
+    CaseKind "a case's kind" {
+        LateSuccess "late_success", SurplusAuthorization "surplus_authorization", AmountMismatch "amount_mismatch",
+        CallbackConflict "callback_conflict", OrphanPayment "orphan_payment", InDoubt "in_doubt",
+        PaymentUnknown "payment_unknown", CaptureFailed "capture_failed", VoidFailed "void_failed",
+        RefundFailed "refund_failed",
+    }
+    Verdict "a verdict" {
+        Applied "applied", Duplicate "duplicate", Stale "stale", Conflict "conflict",
+        AlreadyPaidReconcile "already_paid_reconcile", RefundPending "refund_pending", Parked "parked",
+    }
+}
+
+/// A hold's seats as a JSON list.
+pub(crate) fn seats_json(seats: &[SeatOrdinal]) -> String {
+    let mut text = String::with_capacity(2 + seats.len() * 7);
+    text.push('[');
+    for (i, seat) in seats.iter().enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        text.push_str(&seat.0.to_string());
+    }
+    text.push(']');
+    text
+}
+
+/// A JSON list of seats, read back.
+pub(crate) fn seats_of(text: &str) -> Result<Vec<SeatOrdinal>, StoreError> {
+    let corrupt = || StoreError::Corrupt { wanted: "a list of seats", found: text.to_owned() };
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(corrupt)?;
+    let numbers = inner.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().map(SeatOrdinal));
+    numbers.collect::<Result<_, _>>().map_err(|_| corrupt())
+}
+
+/// A finished request's answer as text: what it was, then its particulars.
+pub(crate) fn answer_text(answer: &StoredAnswer) -> String {
+    let list = |seats: &[SeatOrdinal]| seats.iter().map(|s| s.0.to_string()).collect::<Vec<_>>().join(",");
+    match answer {
+        StoredAnswer::HoldPlaced(hold) => hold.to_string(),
+        StoredAnswer::CheckoutBegun(order) => order.to_string(),
+        StoredAnswer::Refused(refusal) => match refusal {
+            Refusal::AccountLimit { limit, in_use } => format!("account-limit {limit} {in_use}"),
+            Refusal::SeatUnavailable(seats) => format!("seat-unavailable {}", list(seats)),
+            Refusal::HoldExpired => "hold-expired".to_owned(),
+            Refusal::HoldNotActive => "hold-not-active".to_owned(),
+            Refusal::PaymentPending => "payment-pending".to_owned(),
+            Refusal::PriceChanged => "price-changed".to_owned(),
+            Refusal::TooLittleTime => "too-little-time".to_owned(),
+            Refusal::AttemptsExhausted => "attempts-exhausted".to_owned(),
+            Refusal::KeyReused
+            | Refusal::NotFound
+            | Refusal::EventPaused
+            | Refusal::NotOnSale
+            | Refusal::ManifestChanged
+            | Refusal::ManifestFrozen
+            | Refusal::NotReady(_)
+            | Refusal::TooManySeats { .. }
+            | Refusal::PaymentsSaturated
+            | Refusal::CaseClosed
+            | Refusal::ActionNotPossible(_) => unreachable!("the core keeps none of these: Refusal::is_kept"),
+        },
+    }
+}
+
+/// An answer's text, read back.
+pub(crate) fn answer_of(text: &str) -> Result<StoredAnswer, StoreError> {
+    let corrupt = || StoreError::Corrupt { wanted: "a finished request's answer", found: text.to_owned() };
+    if let Ok(hold) = text.parse::<HoldId>() {
+        return Ok(StoredAnswer::HoldPlaced(hold));
+    }
+    if let Ok(order) = text.parse::<OrderId>() {
+        return Ok(StoredAnswer::CheckoutBegun(order));
+    }
+    let mut parts = text.split(' ');
+    let refusal = match parts.next() {
+        Some("account-limit") => {
+            let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or_else(corrupt);
+            Refusal::AccountLimit { limit: number()?, in_use: number()? }
+        }
+        Some("seat-unavailable") => {
+            Refusal::SeatUnavailable(seats_of(&format!("[{}]", parts.next().ok_or_else(corrupt)?))?)
+        }
+        Some("hold-expired") => Refusal::HoldExpired,
+        Some("hold-not-active") => Refusal::HoldNotActive,
+        Some("payment-pending") => Refusal::PaymentPending,
+        Some("price-changed") => Refusal::PriceChanged,
+        Some("too-little-time") => Refusal::TooLittleTime,
+        Some("attempts-exhausted") => Refusal::AttemptsExhausted,
+        _ => return Err(corrupt()),
+    };
+    Ok(StoredAnswer::Refused(refusal))
+}
+
+/// A log entry's particulars as JSON.
+pub(crate) fn log_payload(kind: &LogKind) -> String {
+    let ordinals = |seats: &[SeatOrdinal]| seats.iter().map(|seat| seat.0).collect::<Vec<_>>();
+    let id = |id: &dyn std::fmt::Display| Value::String(id.to_string());
+    let optional =
+        |order: &Option<OrderId>| order.map_or(Value::Null, |order| Value::String(order.to_string()));
+    let payload = match kind {
+        // The one entry on the hottest path is written by hand.
+        LogKind::HoldPlaced { hold, seats } => {
+            return format!("{{\"hold\":\"{hold}\",\"seats\":{}}}", seats_json(seats));
+        }
+        LogKind::EventCreated => json!({}),
+        LogKind::ManifestReplaced { manifest_version } => json!({ "manifest_version": manifest_version }),
+        LogKind::PricesSet { price_version } => json!({ "price_version": price_version }),
+        LogKind::OnSaleSet { status, actor } => json!({ "status": status.word(), "actor": actor }),
+        LogKind::SeatsStatusSet { seats, not_for_sale, actor } => {
+            json!({ "seats": ordinals(seats), "not_for_sale": not_for_sale, "actor": actor })
+        }
+        LogKind::HoldReleased { hold, order, seats } | LogKind::HoldExpired { hold, order, seats } => {
+            json!({ "hold": id(hold), "order": optional(order), "seats": ordinals(seats) })
+        }
+        LogKind::CheckoutBegun { hold, order, operation } => {
+            json!({ "hold": id(hold), "order": id(order), "operation": id(operation) })
+        }
+        LogKind::OperationMoved { order, operation, kind, status } => {
+            json!({ "order": id(order), "operation": id(operation), "kind": kind.word(), "status": status.word() })
+        }
+        LogKind::OrderConfirmed { order, hold, seats } | LogKind::OrderCancelled { order, hold, seats } => {
+            json!({ "order": id(order), "hold": id(hold), "seats": ordinals(seats) })
+        }
+        LogKind::CaseOpened { case, kind, order } => {
+            json!({ "case": id(case), "kind": kind.as_str(), "order": optional(order) })
+        }
+        LogKind::CaseActed { case, action, actor } => {
+            json!({ "case": id(case), "action": action, "actor": actor })
+        }
+        LogKind::CaseClosed { case } => json!({ "case": id(case) }),
+    };
+    payload.to_string()
+}

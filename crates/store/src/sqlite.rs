@@ -1,0 +1,186 @@
+//! The embedded database: one writer, many readers, one checkpoint owner, over one file in WAL mode.
+
+mod apply;
+mod backend;
+mod load;
+mod open;
+pub(crate) mod read;
+mod rows;
+mod upkeep;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use onsale_core::command::{Decision, Request};
+use onsale_core::id::KeyId;
+use onsale_core::time::Timestamp;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::audit::{self, Audit};
+use crate::error::{InspectError, OpenError, StoreError, SubmitError};
+use crate::keys::ApiKey;
+use crate::limits::READERS_MAX;
+use crate::writer::{self, Clock, Committed, Queue, WriterStats};
+
+use backend::SqliteBackend;
+use read::Reader;
+
+/// How a store is opened.
+pub struct Options {
+    /// The folder of the database; the file in it is `onsale.db`.
+    pub folder: PathBuf,
+    /// Where the time of decisions comes from.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The database of an installation.
+pub struct Store {
+    queue: Arc<Queue<SqliteBackend>>,
+    path: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Store {
+    /// Opens the database in a folder, making both if need be; takes over what a crash left. `publish` is called by the
+    /// writer after each commit and before anyone is answered: it must be quick.
+    pub fn open(
+        options: Options,
+        mut publish: impl FnMut(&Committed) + Send + 'static,
+    ) -> Result<Store, OpenError> {
+        let path = options.folder.join("onsale.db");
+        let connection = open::for_writing(&options.folder, &path)?;
+        let checkpointer = open::for_checkpoints(&path)?;
+        let queue = Queue::new();
+        let failed = |source| OpenError::Open { path: path.clone(), source };
+        let backend = SqliteBackend::new(connection, checkpointer).map_err(failed)?;
+        let clock = options.clock;
+        let for_thread = Arc::clone(&queue);
+        let writer = std::thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || writer::run(&for_thread, backend, &*clock, &mut publish))
+            .map_err(|source| OpenError::Folder { path: path.clone(), source })?;
+        Ok(Store { queue, path, readers: Mutex::new(Vec::new()), writer: Mutex::new(Some(writer)) })
+    }
+
+    /// The database's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Has a request decided. A deadline that passes while it queues drops it undecided; once it is being decided, it is
+    /// finished whether or not anyone still waits.
+    pub async fn submit(&self, request: Request, deadline: Option<Instant>) -> Result<Decision, SubmitError> {
+        let answer = self.queue.submit(request, deadline)?;
+        answer.await.unwrap_or_else(|_| Err(SubmitError::Unknown("the writer has ended".to_owned())))
+    }
+
+    /// [`submit`](Store::submit) for threads that may block.
+    pub fn submit_blocking(&self, request: Request) -> Result<Decision, SubmitError> {
+        let answer = self.queue.submit(request, None)?;
+        answer
+            .blocking_recv()
+            .unwrap_or_else(|_| Err(SubmitError::Unknown("the writer has ended".to_owned())))
+    }
+
+    /// Reads through a connection of its own. Blocks for the time of the reading: from async code only for look-ups by
+    /// key, anything larger belongs on a blocking thread.
+    pub fn read<R>(&self, work: impl FnOnce(&Reader<'_>) -> Result<R, StoreError>) -> Result<R, StoreError> {
+        let pooled = self.readers.lock().expect("nothing panics under the readers' lock").pop();
+        let connection = match pooled {
+            Some(connection) => connection,
+            None => open::for_reading(&self.path)?,
+        };
+        let result = work(&Reader(&connection));
+        if result.is_ok() {
+            let mut readers = self.readers.lock().expect("nothing panics under the readers' lock");
+            if readers.len() < READERS_MAX {
+                readers.push(connection);
+            }
+        }
+        result
+    }
+
+    /// Checks every invariant on one state of the database.
+    pub fn audit(&self, now: Timestamp) -> Result<Audit, StoreError> {
+        audit::run(&open::for_reading(&self.path)?, now)
+    }
+
+    /// Stores a new API key.
+    pub async fn add_key(&self, key: ApiKey) -> Result<(), StoreError> {
+        self.chore(move |connection| upkeep::add_key(connection, &key)).await
+    }
+
+    /// Revokes an API key; false when there is none.
+    pub async fn revoke_key(&self, key: KeyId, now: Timestamp) -> Result<bool, StoreError> {
+        self.chore(move |connection| upkeep::revoke_key(connection, key, now)).await
+    }
+
+    /// A secret of the installation, made of `fresh` when there is none yet.
+    pub async fn secret(
+        &self,
+        name: &'static str,
+        fresh: Vec<u8>,
+        now: Timestamp,
+    ) -> Result<Vec<u8>, StoreError> {
+        self.chore(move |connection| upkeep::secret(connection, name, &fresh, now)).await
+    }
+
+    /// Forgets finished requests older than their time; how many.
+    pub async fn forget_keys(&self, before: Timestamp) -> Result<usize, StoreError> {
+        self.chore(move |connection| upkeep::forget_keys(connection, before)).await
+    }
+
+    async fn chore<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.chore(Box::new(move |backend: &mut SqliteBackend| {
+            let _ = reply.send(work(backend.connection()));
+        }))?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// What the writer has been doing.
+    pub fn stats(&self) -> &WriterStats {
+        &self.queue.stats
+    }
+
+    /// Requests waiting for the writer.
+    pub fn queue_depth(&self) -> usize {
+        self.queue.depth()
+    }
+
+    /// Finishes what is queued and closes the database.
+    pub fn close(&self) {
+        self.queue.close();
+        let writer = self.writer.lock().expect("nothing panics under the writer's lock").take();
+        if let Some(writer) = writer
+            && writer.join().is_err()
+        {
+            tracing::error!("The writer ended in a panic");
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Checks every invariant of the database in a folder, whether or not a program serves it.
+pub fn audit_folder(folder: &Path, now: Timestamp) -> Result<Audit, InspectError> {
+    let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
+    Ok(audit::run(&connection, now)?)
+}
+
+/// Copies the database in a folder into a new file, whether or not a program serves it.
+pub fn backup_folder(folder: &Path, to: &Path) -> Result<(), InspectError> {
+    let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
+    Ok(upkeep::backup(&connection, to)?)
+}

@@ -1,0 +1,90 @@
+//! Opening connections with the settings that durability rests on, and checking that they are in force.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{OpenError, StoreError};
+use crate::limits::{BUSY_TIMEOUT, SQLITE_VERSION_MIN, WRITER_CACHE_KIB};
+use crate::migrate;
+
+/// The writer's connection: migrated, WAL, every commit synced.
+pub(super) fn for_writing(folder: &Path, path: &Path) -> Result<Connection, OpenError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+    let failed = |source| OpenError::Open { path: path.to_owned(), source };
+    let mut connection = Connection::open(path).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    require_engine()?;
+    require(&connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal").map_err(failed)??;
+    connection.execute_batch("PRAGMA synchronous = FULL").map_err(failed)?;
+    require(&connection, "synchronous", "PRAGMA synchronous", "2").map_err(failed)??;
+    connection
+        .execute_batch(&format!(
+            "PRAGMA cache_size = -{WRITER_CACHE_KIB}; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0;
+             PRAGMA trusted_schema = OFF;"
+        ))
+        .map_err(failed)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    migrate::migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// The checkpointer's connection.
+pub(super) fn for_checkpoints(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::Open { path: path.to_owned(), source };
+    let connection = Connection::open(path).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    // A checkpoint must reach the disk before the WAL is reused.
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;").map_err(failed)?;
+    Ok(connection)
+}
+
+/// A connection that can only read.
+pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Read-write at the file's level, so that a WAL left by a crash can be recovered; read-only at the statement's.
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.execute_batch(
+        "PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// A connection that can only read, to a database that must exist and be at this program's version.
+pub(super) fn existing_for_reading(path: &Path) -> Result<Connection, OpenError> {
+    require_engine()?;
+    let connection = for_reading(path).map_err(|error| match error {
+        StoreError::Sqlite(source) => OpenError::Open { path: path.to_owned(), source },
+        other => unreachable!("opening fails in the engine or not at all: {other}"),
+    })?;
+    migrate::require_current(&connection)?;
+    Ok(connection)
+}
+
+fn require_engine() -> Result<(), OpenError> {
+    if rusqlite::version_number() >= SQLITE_VERSION_MIN {
+        return Ok(());
+    }
+    Err(OpenError::Setting {
+        name: "SQLite version",
+        found: rusqlite::version().to_owned(),
+        wanted: "3.51.3 or newer",
+    })
+}
+
+/// Runs a statement that tells a setting, and checks it.
+fn require(
+    connection: &Connection,
+    name: &'static str,
+    statement: &str,
+    wanted: &'static str,
+) -> rusqlite::Result<Result<(), OpenError>> {
+    let found = connection.query_row(statement, [], |row| {
+        row.get::<_, String>(0).or_else(|_| row.get::<_, i64>(0).map(|number| number.to_string()))
+    })?;
+    Ok(if found == wanted { Ok(()) } else { Err(OpenError::Setting { name, found, wanted }) })
+}

@@ -1,0 +1,276 @@
+//! The writer: one thread that takes requests from a bounded queue and commits them in groups. Requests that arrive while a
+//! transaction runs join the next one. Nothing is answered before the commit.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use onsale_core::command::{Decision, Request};
+use onsale_core::id::EventNo;
+use onsale_core::log::LogEntry;
+use onsale_core::time::Timestamp;
+use tokio::sync::oneshot;
+
+use crate::error::{StoreError, SubmitError};
+use crate::limits::{BATCH_COMMANDS_MAX, QUEUE_MAX};
+
+/// Where the time of decisions comes from.
+pub trait Clock: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// What a committed batch changed, for those who follow.
+#[derive(Debug, Default)]
+pub struct Committed {
+    /// Log entries, in order for each event.
+    pub log: Vec<LogEntry>,
+    /// Events whose seats were laid out anew.
+    pub replaced: Vec<EventNo>,
+}
+
+/// What the writer has been doing, for the metrics.
+#[derive(Debug, Default)]
+pub struct WriterStats {
+    /// Batches committed.
+    pub batches: AtomicU64,
+    /// Commands decided.
+    pub commands: AtomicU64,
+    /// Commands refused because the queue was full.
+    pub overloaded: AtomicU64,
+    /// Commands dropped because their deadline passed in the queue.
+    pub expired: AtomicU64,
+    /// Batches that failed.
+    pub failed: AtomicU64,
+    /// Microseconds commands spent in the queue, in sum.
+    pub queue_wait_us: AtomicU64,
+    /// Microseconds spent in transactions, in sum.
+    pub busy_us: AtomicU64,
+}
+
+/// Why a batch has no decisions.
+pub(crate) enum BatchError {
+    /// It failed before the commit: nothing of it remains.
+    NotDone(StoreError),
+    /// The commit failed: it may or may not remain.
+    Unknown(StoreError),
+}
+
+/// What a database must do for the writer.
+pub(crate) trait Backend: Send + 'static {
+    /// Decides requests in one transaction and commits. Decides at least the first; the others as far as time allows.
+    fn commit_batch(
+        &mut self,
+        requests: &[&Request],
+        now: Timestamp,
+    ) -> Result<(Vec<Decision>, Committed), BatchError>;
+    /// Upkeep between batches.
+    fn tend(&mut self);
+}
+
+/// Upkeep that needs the writer's own connection.
+pub(crate) type Chore<B> = Box<dyn FnOnce(&mut B) + Send>;
+
+struct Job {
+    request: Box<Request>,
+    deadline: Option<Instant>,
+    queued_at: Instant,
+    reply: oneshot::Sender<Result<Decision, SubmitError>>,
+}
+
+struct Line<B> {
+    jobs: VecDeque<Job>,
+    chores: VecDeque<Chore<B>>,
+    closed: bool,
+}
+
+/// The bounded queue before the writer.
+pub(crate) struct Queue<B> {
+    line: Mutex<Line<B>>,
+    arrived: Condvar,
+    pub(crate) stats: WriterStats,
+}
+
+impl<B: Backend> Queue<B> {
+    pub(crate) fn new() -> Arc<Queue<B>> {
+        let line = Line { jobs: VecDeque::new(), chores: VecDeque::new(), closed: false };
+        Arc::new(Queue { line: Mutex::new(line), arrived: Condvar::new(), stats: WriterStats::default() })
+    }
+
+    /// Queues a request; its answer comes through the channel.
+    pub(crate) fn submit(
+        &self,
+        request: Request,
+        deadline: Option<Instant>,
+    ) -> Result<oneshot::Receiver<Result<Decision, SubmitError>>, SubmitError> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job { request: Box::new(request), deadline, queued_at: Instant::now(), reply };
+        let mut line = self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it");
+        if line.closed {
+            return Err(SubmitError::Unavailable("the store is shutting down".to_owned()));
+        }
+        if line.jobs.len() >= QUEUE_MAX {
+            drop(line);
+            self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
+            return Err(SubmitError::Overloaded);
+        }
+        line.jobs.push_back(job);
+        // The writer looks at the queue before it sleeps: only a first arrival can find it asleep.
+        let first = line.jobs.len() == 1;
+        drop(line);
+        if first {
+            self.arrived.notify_one();
+        }
+        Ok(answer)
+    }
+
+    /// Queues upkeep.
+    pub(crate) fn chore(&self, chore: Chore<B>) -> Result<(), StoreError> {
+        let mut line = self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it");
+        if line.closed {
+            return Err(StoreError::Closed);
+        }
+        line.chores.push_back(chore);
+        drop(line);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Lets the writer finish what is queued, and then end.
+    pub(crate) fn close(&self) {
+        self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it").closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// Requests waiting now.
+    pub(crate) fn depth(&self) -> usize {
+        self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it").jobs.len()
+    }
+
+    fn take(&self, limit: usize) -> Option<(Vec<Job>, Vec<Chore<B>>)> {
+        let mut line = self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it");
+        loop {
+            if !line.jobs.is_empty() || !line.chores.is_empty() {
+                let count = line.jobs.len().min(limit);
+                return Some((line.jobs.drain(..count).collect(), line.chores.drain(..).collect()));
+            }
+            if line.closed {
+                return None;
+            }
+            line =
+                self.arrived.wait(line).expect("the queue's lock is never poisoned: nothing panics under it");
+        }
+    }
+
+    fn put_back(&self, jobs: Vec<Job>) {
+        let mut line = self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it");
+        jobs.into_iter().rev().for_each(|job| line.jobs.push_front(job));
+    }
+}
+
+/// The writer's life: batch after batch until the queue is closed and empty.
+pub(crate) fn run<B: Backend>(
+    queue: &Queue<B>,
+    mut backend: B,
+    clock: &dyn Clock,
+    mut publish: impl FnMut(&Committed),
+) {
+    while let Some((jobs, chores)) = queue.take(BATCH_COMMANDS_MAX) {
+        chores.into_iter().for_each(|chore| chore(&mut backend));
+        let jobs = drop_expired(queue, jobs);
+        if !jobs.is_empty() {
+            run_batch(queue, &mut backend, clock, &mut publish, jobs);
+        }
+        backend.tend();
+    }
+}
+
+/// A caller whose deadline has passed has been told "not done", or is gone: its command is never decided.
+fn drop_expired<B>(queue: &Queue<B>, jobs: Vec<Job>) -> Vec<Job> {
+    let now = Instant::now();
+    let mut live = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        if job.deadline.is_some_and(|deadline| deadline <= now) {
+            queue.stats.expired.fetch_add(1, Ordering::Relaxed);
+            let _ = job.reply.send(Err(SubmitError::Expired));
+        } else {
+            let waited = now.saturating_duration_since(job.queued_at);
+            queue.stats.queue_wait_us.fetch_add(micros(waited), Ordering::Relaxed);
+            live.push(job);
+        }
+    }
+    live
+}
+
+fn run_batch<B: Backend>(
+    queue: &Queue<B>,
+    backend: &mut B,
+    clock: &dyn Clock,
+    publish: &mut impl FnMut(&Committed),
+    mut jobs: Vec<Job>,
+) {
+    let begun = Instant::now();
+    let requests: Vec<&Request> = jobs.iter().map(|job| &*job.request).collect();
+    let result = backend.commit_batch(&requests, clock.now());
+    queue.stats.busy_us.fetch_add(micros(begun.elapsed()), Ordering::Relaxed);
+    match result {
+        Ok((decisions, committed)) => {
+            queue.stats.batches.fetch_add(1, Ordering::Relaxed);
+            queue.stats.commands.fetch_add(decisions.len() as u64, Ordering::Relaxed);
+            let rest = jobs.split_off(decisions.len());
+            queue.put_back(rest);
+            // Whoever is answered must find the change wherever it looks.
+            publish(&committed);
+            for (job, decision) in jobs.into_iter().zip(decisions) {
+                let _ = job.reply.send(Ok(decision));
+            }
+        }
+        Err(BatchError::NotDone(error)) if jobs.len() > 1 => {
+            // One command must not take the others down with it: each gets a transaction of its own.
+            queue.stats.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                commands = jobs.len(),
+                "Undid a batch; deciding its commands one by one"
+            );
+            for job in jobs {
+                run_batch(queue, backend, clock, publish, vec![job]);
+            }
+        }
+        Err(failure) => {
+            queue.stats.failed.fetch_add(1, Ordering::Relaxed);
+            let answer = match failure {
+                BatchError::NotDone(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "Undid a command");
+                    SubmitError::Unavailable(chain(&error))
+                }
+                BatchError::Unknown(error) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "A commit failed: its outcome is unknown"
+                    );
+                    SubmitError::Unknown(chain(&error))
+                }
+            };
+            for job in jobs {
+                let _ = job.reply.send(Err(answer.clone()));
+            }
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
+}
+
+fn micros(duration: Duration) -> u64 {
+    duration.as_micros().min(u64::MAX as u128) as u64
+}
