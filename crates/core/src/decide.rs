@@ -1,6 +1,7 @@
 //! The decisions, a file for each stretch of the way: the sale's frame, holds, checkout, the provider's answers, callbacks
 //! and cases. [`books`] holds the steps they share.
 
+mod answer;
 mod books;
 mod callback;
 mod case;
@@ -45,7 +46,7 @@ pub(crate) fn decide(state: &mut Snapshot, request: &Request, now: Timestamp) ->
             checkout::record_reference(state, *operation, reference, now)
         }
         Command::RecordAnswer { operation, answer } => {
-            observe::record_answer(state, *operation, answer, now, seed)
+            answer::record_answer(state, *operation, answer, now, seed)
         }
         Command::JudgeCallback { callback, observation, relevant, .. } => {
             callback::judge(state, callback, observation.as_ref(), *relevant, now, seed)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::command::{Command, Request};
+use crate::command::{Answer, Command, Request};
 use crate::event::{Event, PriceTable};
 use crate::hold::Hold;
 use crate::id::{AccountId, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal};
@@ -198,16 +198,26 @@ impl Snapshot {
             | Command::Checkout { hold, .. } => {
                 self.want(Need::Hold(*hold));
             }
-            Command::RecordReference { operation, .. } | Command::RecordAnswer { operation, .. } => {
+            Command::RecordReference { operation, reference } => {
                 self.want(Need::Operation(*operation));
+                self.want(Need::Reference(reference.as_str().into()));
+            }
+            Command::RecordAnswer { operation, answer } => {
+                self.want(Need::Operation(*operation));
+                if let Answer::Observed(observation) = answer {
+                    self.want(Need::Reference(observation.reference.as_str().into()));
+                }
             }
             Command::JudgeCallback { callback, observation, .. } => {
                 self.want(Need::Callback(callback.provider_event_id.as_str().into()));
                 if let Some(reference) = &callback.reference {
                     self.want(Need::Reference(reference.as_str().into()));
                 }
-                if let Some(operation) = observation.as_ref().and_then(|o| o.operation) {
-                    self.want(Need::Operation(operation));
+                if let Some(observation) = observation {
+                    self.want(Need::Reference(observation.reference.as_str().into()));
+                    if let Some(operation) = observation.operation {
+                        self.want(Need::Operation(operation));
+                    }
                 }
             }
             Command::ResolveCase { case, .. } => self.want(Need::Case(*case)),
@@ -299,8 +309,11 @@ impl Snapshot {
         self.cases.load(case.id, case);
     }
 
-    /// Adds a callback.
+    /// Adds a callback; the case it has become is wanted too.
     pub fn load_callback(&mut self, callback: Callback) {
+        if let Some(case) = callback.case {
+            self.want(Need::Case(case));
+        }
         self.callbacks.load(callback.provider_event_id.as_str().into(), callback);
     }
 
@@ -334,6 +347,12 @@ impl Snapshot {
         if self.events.get(&event).is_some_and(|row| row.clock < now) {
             self.events.change(&event).clock = now;
         }
+    }
+
+    /// Gives an attempt its name at the provider; later commands of the batch find it by that name.
+    pub(crate) fn name_attempt(&mut self, attempt: OperationId, reference: &str) {
+        self.operations.change(&attempt).reference = Some(reference.to_owned());
+        self.references.entry(reference.into()).or_insert(attempt);
     }
 
     /// The operations of an order.

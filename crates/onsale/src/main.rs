@@ -1,2 +1,32 @@
-//! The onsale program.
-fn main() {}
+//! The onsale program. `cli` is where it begins, `server` is what it starts, `app` is what everything shares.
+
+mod app;
+mod auth;
+mod bowl;
+mod callbacks;
+mod catalog;
+mod cli;
+mod clock;
+mod config;
+mod demo;
+mod gateway;
+mod http;
+mod manifest_import;
+mod metrics;
+mod new_event;
+mod order_watch;
+mod seat_map;
+mod server;
+mod telemetry;
+mod worker;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before any TLS: the one provider of cryptography in this program.
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        eprintln!("onsale: the provider of cryptography was set twice");
+        return ExitCode::FAILURE;
+    }
+    cli::run()
+}

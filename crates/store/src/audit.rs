@@ -1,9 +1,10 @@
 //! Every invariant as a query for its violations, over one state of the database. `docs/invariants.md` says of each what it
 //! promises and where else it is enforced.
 
+use onsale_core::id::{CaseId, HoldId, OperationId, OrderId};
 use onsale_core::limits::{IDEMPOTENCY_TTL_MS, PARKED_MS_MAX};
 use onsale_core::time::{Timestamp, seconds};
-use rusqlite::{Connection, types::ValueRef};
+use rusqlite::{Connection, ErrorCode, types::ValueRef};
 
 use crate::error::StoreError;
 use crate::limits::AUDIT_ROWS_MAX;
@@ -38,27 +39,52 @@ pub struct Check {
 /// Runs all checks.
 pub(crate) fn run(db: &Connection, now: Timestamp) -> Result<Audit, StoreError> {
     let look = db.unchecked_transaction()?;
-    let mut checks = Vec::with_capacity(CHECKS.len());
-    for (id, title, text) in CHECKS {
-        let mut statement = look.prepare(text)?;
-        // Each query may use the time; binding it to one that doesn't would be an error.
-        let mut rows = match statement.parameter_count() {
-            0 => statement.query([])?,
-            _ => statement.query([now.millis()])?,
-        };
-        let mut check = Check { id, title, violations: 0, rows: Vec::new() };
-        while let Some(row) = rows.next()? {
-            check.violations += 1;
-            if check.rows.len() < AUDIT_ROWS_MAX {
-                check.rows.push(line(row)?);
-            }
-        }
-        checks.push(check);
-    }
-    Ok(Audit { checks })
+    let checks = CHECKS.iter().map(|(id, title, text)| check(&look, id, title, text, now));
+    Ok(Audit { checks: checks.collect::<Result<_, _>>()? })
 }
 
-fn line(row: &rusqlite::Row<'_>) -> Result<String, StoreError> {
+fn check(
+    look: &Connection,
+    id: &'static str,
+    title: &'static str,
+    text: &str,
+    now: Timestamp,
+) -> Result<Check, StoreError> {
+    let mut check = Check { id, title, violations: 0, rows: Vec::new() };
+    match ask(look, text, now, &mut check) {
+        Ok(()) => Ok(check),
+        // What is damaged can't be looked through: that is a finding, and the other checks go on.
+        Err(error) if is_damage(&error) => {
+            check.violations += 1;
+            check.rows.push(error.to_string());
+            Ok(check)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn ask(look: &Connection, text: &str, now: Timestamp, check: &mut Check) -> rusqlite::Result<()> {
+    let mut statement = look.prepare(text)?;
+    // Each query may use the time; binding it to one that doesn't would be an error.
+    let mut rows = match statement.parameter_count() {
+        0 => statement.query([])?,
+        _ => statement.query([now.millis()])?,
+    };
+    while let Some(row) = rows.next()? {
+        check.violations += 1;
+        if check.rows.len() < AUDIT_ROWS_MAX {
+            check.rows.push(line(row)?);
+        }
+    }
+    Ok(())
+}
+
+/// A page or a JSON text that isn't one.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
+}
+
+fn line(row: &rusqlite::Row<'_>) -> rusqlite::Result<String> {
     let mut parts = Vec::new();
     let names: Vec<&str> = row.as_ref().column_names().collect();
     for (index, name) in names.into_iter().enumerate() {
@@ -67,11 +93,25 @@ fn line(row: &rusqlite::Row<'_>) -> Result<String, StoreError> {
             ValueRef::Integer(number) => number.to_string(),
             ValueRef::Real(number) => number.to_string(),
             ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-            ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            ValueRef::Blob(bytes) => id_text(name, bytes),
         };
         parts.push(format!("{name} {value}"));
     }
     Ok(parts.join(", "))
+}
+
+/// An id as the API writes it, by the name of its column.
+fn id_text(column: &str, bytes: &[u8]) -> String {
+    let Ok(bits) = bytes.try_into().map(u128::from_be_bytes) else {
+        return bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    };
+    match column {
+        "hold_id" => HoldId(bits).to_string(),
+        "order_id" => OrderId(bits).to_string(),
+        "operation_id" | "paid_by" | "target" => OperationId(bits).to_string(),
+        "case_id" => CaseId(bits).to_string(),
+        _ => format!("{bits:032x}"),
+    }
 }
 
 const _: () = assert!(PARKED_MS_MAX == seconds(600), "I-17 spells this time out");
@@ -191,7 +231,8 @@ const CHECKS: &[(&str, &str, &str)] = &[
         "I-13",
         "an event counts its holds in PAYMENT_PENDING rightly, and each of them has an order",
         "SELECT e.event_no, e.payment_pending,
-           (SELECT count(*) FROM holds h WHERE h.event_no = e.event_no AND h.status = 'PAYMENT_PENDING') AS counted
+           (SELECT count(*) FROM holds h WHERE h.event_no = e.event_no AND h.status = 'PAYMENT_PENDING'
+             AND h.status IN ('ACTIVE', 'PAYMENT_PENDING')) AS counted
          FROM events e WHERE e.payment_pending <> counted OR e.payment_pending > e.payment_pending_max
          UNION ALL
          SELECT h.event_no, 0, 1 FROM holds h WHERE h.status = 'PAYMENT_PENDING' AND h.order_id IS NULL",
@@ -210,7 +251,9 @@ const CHECKS: &[(&str, &str, &str)] = &[
     (
         "I-15",
         "the log numbers every change of an event without gaps, and the last word on each seat is the seat's state",
-        "SELECT e.event_no, e.version, 'log' AS what, ifnull(max(l.version), 0) AS last, count(l.version) AS entries
+        "WITH laid_out AS MATERIALIZED (SELECT event_no, max(version) AS version FROM log
+           WHERE kind = 'manifest.replaced' GROUP BY event_no)
+         SELECT e.event_no, e.version, 'log' AS what, ifnull(max(l.version), 0) AS last, count(l.version) AS entries
          FROM events e LEFT JOIN log l USING (event_no)
          GROUP BY e.event_no HAVING last <> e.version OR entries <> e.version
          UNION ALL
@@ -220,41 +263,68 @@ const CHECKS: &[(&str, &str, &str)] = &[
            OR (s.status = 0 AND l.kind NOT IN ('hold.released', 'hold.expired', 'order.cancelled', 'seats.status_set'))
            OR (s.status = 1 AND l.kind <> 'hold.placed') OR (s.status = 2 AND l.kind <> 'order.confirmed')
            OR (s.status = 3 AND l.kind <> 'seats.status_set')
-           OR NOT EXISTS (SELECT 1 FROM json_each(l.payload, '$.seats') WHERE value = s.ordinal))",
+           OR (l.kind = 'seats.status_set' AND (s.status = 3) <> json_extract(l.payload, '$.not_for_sale'))
+           OR NOT EXISTS (SELECT 1 FROM json_each(l.payload, '$.seats') WHERE value = s.ordinal))
+         UNION ALL
+         SELECT s.event_no, l.version, 'seat ' || s.ordinal, s.status, s.version
+         FROM log l CROSS JOIN json_each(l.payload, '$.seats') j
+         CROSS JOIN seats s ON s.event_no = l.event_no AND s.ordinal = j.value JOIN laid_out m ON m.event_no = l.event_no
+         WHERE s.version < l.version AND l.version > m.version",
     ),
     (
         "I-16",
         "a finished request is remembered with what it made, once, and no longer than its time",
         "SELECT k.event_no, hex(k.key) AS key, k.answer FROM idempotency_keys k
-         WHERE k.created_at < ?1 - 172800000 - 86400000 OR k.answer = ''",
+         WHERE k.created_at < (SELECT max(clock) FROM events) - 172800000 - 86400000 OR k.answer = ''
+         UNION ALL
+         SELECT k.event_no, hex(k.key), k.answer FROM idempotency_keys k
+         WHERE (k.answer GLOB 'hld_*' AND k.answer NOT IN
+             (SELECT ifnull(json_extract(payload, '$.hold'), '') FROM log WHERE kind = 'hold.placed'))
+           OR (k.answer GLOB 'ord_*' AND k.answer NOT IN
+             (SELECT ifnull(json_extract(payload, '$.order'), '') FROM log WHERE kind = 'checkout.begun'))",
     ),
     (
         "I-17",
         "a callback nobody could place has become a case in time, and a conflict has one",
-        "SELECT c.provider_event_id, c.verdict FROM callbacks c
-         LEFT JOIN operations o ON o.reference = c.reference AND o.kind = 'AUTHORIZE'
-         WHERE c.verdict = 'parked' AND c.case_id IS NULL AND c.received_at < ?1 - 600000 - 60000 AND c.due_at < ?1 - 60000
+        "SELECT c.provider_event_id, c.verdict FROM callbacks c JOIN (SELECT max(clock) AS now FROM events)
+         WHERE c.verdict = 'parked' AND c.case_id IS NULL AND c.received_at < now - 600000 - 60000 AND c.due_at < now - 60000
          UNION ALL
          SELECT c.provider_event_id, c.verdict FROM callbacks c
-         WHERE c.case_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cases k WHERE k.case_id = c.case_id)",
+         WHERE c.case_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cases k WHERE k.case_id = c.case_id)
+         UNION ALL
+         SELECT c.provider_event_id, c.verdict FROM callbacks c
+         LEFT JOIN operations o ON o.reference = c.reference AND o.kind = 'AUTHORIZE' AND o.reference IS NOT NULL
+         WHERE c.verdict = 'conflict' AND c.case_id IS NULL AND NOT EXISTS (SELECT 1 FROM cases k
+           WHERE k.kind = 'callback_conflict' AND (o.operation_id IS NULL OR k.operation_id = o.operation_id))",
     ),
     (
         "I-30",
         "an order's payment status is what its operations add up to",
-        "SELECT o.order_id, o.payment_status, a.status FROM orders o
-         JOIN operations a ON a.operation_id = ifnull(o.paid_by, (SELECT x.operation_id FROM operations x
-           WHERE x.order_id = o.order_id AND x.kind = 'AUTHORIZE' ORDER BY x.seq DESC LIMIT 1))
-         WHERE (o.payment_status = 'PENDING' AND a.status <> 'PENDING')
-            OR (o.payment_status = 'REQUIRES_ACTION' AND a.status <> 'REQUIRES_ACTION')
-            OR (o.payment_status = 'UNKNOWN' AND a.status <> 'UNKNOWN')
-            OR (o.payment_status = 'DECLINED' AND a.status <> 'FAILED')
-            OR (o.payment_status = 'AUTHORIZED' AND a.status <> 'SUCCEEDED')
-            OR (o.payment_status IN ('VOID_PENDING', 'VOIDED') AND NOT EXISTS (SELECT 1 FROM operations v
-              WHERE v.target = a.operation_id AND v.order_id = o.order_id AND v.kind = 'VOID'
-                AND (v.status = 'SUCCEEDED') = (o.payment_status = 'VOIDED')))
-            OR (o.payment_status IN ('REFUND_PENDING', 'REFUNDED') AND NOT EXISTS (SELECT 1 FROM operations v
-              WHERE v.target = a.operation_id AND v.order_id = o.order_id AND v.kind = 'REFUND'
-                AND (v.status = 'SUCCEEDED') = (o.payment_status = 'REFUNDED')))",
+        "WITH spoken AS (SELECT o.order_id, o.payment_status, e.payment, ifnull(
+             (SELECT x.operation_id FROM operations x WHERE x.operation_id = o.paid_by AND x.order_id = o.order_id
+               AND x.kind = 'AUTHORIZE'),
+             (SELECT x.operation_id FROM operations x WHERE x.order_id = o.order_id AND x.kind = 'AUTHORIZE'
+               ORDER BY x.seq DESC LIMIT 1)) AS attempt
+           FROM orders o JOIN events e USING (event_no)),
+         told AS (SELECT p.order_id, p.payment_status, p.payment, a.status AS attempt,
+           (SELECT x.status FROM operations x WHERE x.order_id = p.order_id AND x.target = p.attempt AND x.kind = 'REFUND'
+             ORDER BY x.seq DESC LIMIT 1) AS refund,
+           (SELECT x.status FROM operations x WHERE x.order_id = p.order_id AND x.target = p.attempt AND x.kind = 'VOID'
+             ORDER BY x.seq DESC LIMIT 1) AS void,
+           (SELECT x.status FROM operations x WHERE x.order_id = p.order_id AND x.target = p.attempt AND x.kind = 'CAPTURE'
+             ORDER BY x.seq DESC LIMIT 1) AS capture
+           FROM spoken p LEFT JOIN operations a ON a.operation_id = p.attempt)
+         SELECT order_id, payment_status, CASE
+             WHEN refund = 'SUCCEEDED' THEN 'REFUNDED'
+             WHEN refund IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') THEN 'REFUND_PENDING'
+             WHEN void = 'SUCCEEDED' THEN 'VOIDED'
+             WHEN void IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') THEN 'VOID_PENDING'
+             WHEN capture = 'SUCCEEDED' THEN 'CAPTURED'
+             WHEN attempt = 'FAILED' THEN 'DECLINED'
+             WHEN attempt = 'SUCCEEDED' AND payment = 'charge' THEN 'CAPTURED'
+             WHEN attempt = 'SUCCEEDED' THEN 'AUTHORIZED'
+             ELSE ifnull(attempt, 'PENDING') END AS expected
+         FROM told WHERE expected <> payment_status",
     ),
     (
         "I-31",
@@ -264,7 +334,8 @@ const CHECKS: &[(&str, &str, &str)] = &[
          FROM events e WHERE seats <> e.seat_count OR printed <> e.seat_count
          UNION ALL
          SELECT s.event_no, s.ordinal, s.price_level, -1 FROM seats s
-         WHERE NOT EXISTS (SELECT 1 FROM price_levels p WHERE p.event_no = s.event_no AND p.level = s.price_level)",
+         WHERE NOT EXISTS (SELECT 1 FROM price_levels p WHERE p.event_no = s.event_no AND p.level = s.price_level)
+           OR NOT EXISTS (SELECT 1 FROM manifest_seats m WHERE m.event_no = s.event_no AND m.ordinal = s.ordinal)",
     ),
     (
         "I-32",

@@ -88,6 +88,12 @@ pub enum StoreError {
         /// How many rows matched.
         count: usize,
     },
+    /// The rules or the store have a bug that shows with some row or request.
+    #[error("a decision ended in a panic: {0}")]
+    Panicked(String),
+    /// Another program keeps the file to itself.
+    #[error("another program is using the file")]
+    Busy,
     /// The store is shutting down.
     #[error("the store is shutting down")]
     Closed,

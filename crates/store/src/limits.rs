@@ -17,6 +17,8 @@ pub const READERS_MAX: usize = 8;
 pub const CHECKPOINT_PAGES: u32 = 4_096;
 /// WAL pages after which the writer itself waits for a checkpoint (256 MiB), so that the file is bounded under load.
 pub const CHECKPOINT_PAGES_FORCED: u32 = 65_536;
+/// How long the writer waits for readers to let the WAL begin anew. Everyone waits with it.
+pub const TRUNCATE_TIMEOUT: Duration = Duration::from_millis(200);
 /// Page cache of the writing connection, in KiB: a large event's seats and the hot ends of the tables.
 pub const WRITER_CACHE_KIB: i64 = 64 * 1_024;
 /// Price tables kept in memory; one is a few numbers.

@@ -11,7 +11,7 @@ mod upkeep;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use onsale_core::command::{Decision, Request};
 use onsale_core::id::KeyId;
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::audit::{self, Audit};
 use crate::error::{InspectError, OpenError, StoreError, SubmitError};
 use crate::keys::ApiKey;
-use crate::limits::READERS_MAX;
+use crate::limits::{BUSY_TIMEOUT, READERS_MAX};
 use crate::writer::{self, Clock, Committed, Queue, WriterStats};
 
 use backend::SqliteBackend;
@@ -34,6 +34,17 @@ pub struct Options {
     pub folder: PathBuf,
     /// Where the time of decisions comes from.
     pub clock: Arc<dyn Clock>,
+    /// How long a statement waits for another process's transaction.
+    pub busy_timeout: Duration,
+    /// Most pages of 4 KiB the file may have; at the bound, decisions are refused as on a full disk, and reading goes on.
+    pub pages_max: Option<u32>,
+}
+
+impl Options {
+    /// The usual: [`BUSY_TIMEOUT`](crate::BUSY_TIMEOUT), and no bound but the disk's.
+    pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Options {
+        Options { folder, clock, busy_timeout: BUSY_TIMEOUT, pages_max: None }
+    }
 }
 
 /// The database of an installation.
@@ -52,11 +63,11 @@ impl Store {
         mut publish: impl FnMut(&Committed) + Send + 'static,
     ) -> Result<Store, OpenError> {
         let path = options.folder.join("onsale.db");
-        let connection = open::for_writing(&options.folder, &path)?;
+        let connection = open::for_writing(&options, &path)?;
         let checkpointer = open::for_checkpoints(&path)?;
         let queue = Queue::new();
         let failed = |source| OpenError::Open { path: path.clone(), source };
-        let backend = SqliteBackend::new(connection, checkpointer).map_err(failed)?;
+        let backend = SqliteBackend::new(connection, checkpointer, options.busy_timeout).map_err(failed)?;
         let clock = options.clock;
         let for_thread = Arc::clone(&queue);
         let writer = std::thread::Builder::new()

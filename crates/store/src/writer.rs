@@ -2,6 +2,7 @@
 //! transaction runs join the next one. Nothing is answered before the commit.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -51,6 +52,8 @@ pub struct WriterStats {
 
 /// Why a batch has no decisions.
 pub(crate) enum BatchError {
+    /// The lock could not be had: no command is at fault, and none was looked at.
+    NotBegun(StoreError),
     /// It failed before the commit: nothing of it remains.
     NotDone(StoreError),
     /// The commit failed: it may or may not remain.
@@ -59,11 +62,11 @@ pub(crate) enum BatchError {
 
 /// What a database must do for the writer.
 pub(crate) trait Backend: Send + 'static {
-    /// Decides requests in one transaction and commits. Decides at least the first; the others as far as time allows.
-    fn commit_batch(
+    /// Takes the lock, asks `locked` what is to be decided and at what time, decides it in one transaction and commits.
+    /// Decides at least the first request; the others as far as time allows.
+    fn commit_batch<'a>(
         &mut self,
-        requests: &[&Request],
-        now: Timestamp,
+        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
     ) -> Result<(Vec<Decision>, Committed), BatchError>;
     /// Upkeep between batches.
     fn tend(&mut self);
@@ -167,6 +170,25 @@ impl<B: Backend> Queue<B> {
         let mut line = self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it");
         jobs.into_iter().rev().for_each(|job| line.jobs.push_front(job));
     }
+
+    /// Closes the queue and answers whoever still waits in it: there is no writer any more.
+    fn abandon(&self) {
+        self.close();
+        let mut line = self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it");
+        let (jobs, chores) = (std::mem::take(&mut line.jobs), std::mem::take(&mut line.chores));
+        drop(line);
+        drop(chores);
+        answer(jobs, &SubmitError::Unavailable("the writer has ended".to_owned()));
+    }
+}
+
+/// However the writer's thread ends, nobody waits for it in vain.
+struct Ending<'a, B: Backend>(&'a Queue<B>);
+
+impl<B: Backend> Drop for Ending<'_, B> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
 }
 
 /// The writer's life: batch after batch until the queue is closed and empty.
@@ -176,85 +198,128 @@ pub(crate) fn run<B: Backend>(
     clock: &dyn Clock,
     mut publish: impl FnMut(&Committed),
 ) {
+    let _ending = Ending(queue);
     while let Some((jobs, chores)) = queue.take(BATCH_COMMANDS_MAX) {
-        chores.into_iter().for_each(|chore| chore(&mut backend));
-        let jobs = drop_expired(queue, jobs);
-        if !jobs.is_empty() {
-            run_batch(queue, &mut backend, clock, &mut publish, jobs);
+        for chore in chores {
+            let _ = guarded("upkeep", || chore(&mut backend));
         }
-        backend.tend();
+        if !jobs.is_empty() {
+            run_jobs(queue, &mut backend, clock, &mut publish, jobs);
+        }
+        let _ = guarded("upkeep", || backend.tend());
     }
 }
 
-/// A caller whose deadline has passed has been told "not done", or is gone: its command is never decided.
+/// Runs work whose panic must not take the writer down with it.
+fn guarded<R>(what: &'static str, work: impl FnOnce() -> R) -> Result<R, StoreError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        tracing::error!(panic = text, "A panic in the writer: {what}");
+        StoreError::Panicked(text)
+    })
+}
+
+/// Drops whoever has waited too long. A caller whose deadline has passed has been told "not done", or is gone: its command
+/// is never decided.
 fn drop_expired<B>(queue: &Queue<B>, jobs: Vec<Job>) -> Vec<Job> {
     let now = Instant::now();
-    let mut live = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        if job.deadline.is_some_and(|deadline| deadline <= now) {
-            queue.stats.expired.fetch_add(1, Ordering::Relaxed);
-            let _ = job.reply.send(Err(SubmitError::Expired));
-        } else {
-            let waited = now.saturating_duration_since(job.queued_at);
-            queue.stats.queue_wait_us.fetch_add(micros(waited), Ordering::Relaxed);
-            live.push(job);
-        }
-    }
+    let is_over = |job: &mut Job| job.deadline.is_some_and(|deadline| deadline <= now);
+    let mut live = jobs;
+    let over: Vec<Job> = live.extract_if(.., is_over).collect();
+    queue.stats.expired.fetch_add(over.len() as u64, Ordering::Relaxed);
+    answer(over, &SubmitError::Expired);
     live
 }
 
-fn run_batch<B: Backend>(
+/// Decides jobs together, or one by one when together they fail: one command must not take the others down with it.
+fn run_jobs<B: Backend>(
     queue: &Queue<B>,
     backend: &mut B,
     clock: &dyn Clock,
     publish: &mut impl FnMut(&Committed),
     mut jobs: Vec<Job>,
 ) {
+    let Err(error) = run_batch(queue, backend, clock, publish, &mut jobs) else {
+        return;
+    };
+    let told = error.told(jobs.len());
+    if jobs.len() == 1 || !matches!(error, BatchError::NotDone(_)) {
+        return answer(jobs, &told);
+    }
+    let mut rest = VecDeque::from(jobs);
+    while let Some(job) = rest.pop_front() {
+        let mut alone = vec![job];
+        if let Err(error) = run_batch(queue, backend, clock, publish, &mut alone) {
+            let told = error.told(1);
+            answer(alone, &told);
+            // Each would only wait for the lock anew, and in vain.
+            if matches!(error, BatchError::NotBegun(_)) {
+                return answer(rest, &told);
+            }
+        }
+    }
+}
+
+/// Decides jobs in one transaction and answers them. When that fails, those that still wait are left in `jobs`.
+fn run_batch<B: Backend>(
+    queue: &Queue<B>,
+    backend: &mut B,
+    clock: &dyn Clock,
+    publish: &mut impl FnMut(&Committed),
+    jobs: &mut Vec<Job>,
+) -> Result<(), BatchError> {
     let begun = Instant::now();
-    let requests: Vec<&Request> = jobs.iter().map(|job| &*job.request).collect();
-    let result = backend.commit_batch(&requests, clock.now());
+    let waiting = &mut *jobs;
+    // A panic unwinds through the transaction, which undoes it.
+    let result = guarded("deciding", || {
+        backend.commit_batch(|| {
+            // The lock may have been long in coming: what waits for it waits in the queue.
+            *waiting = drop_expired(queue, std::mem::take(waiting));
+            let waiting: &[Job] = waiting;
+            (waiting.iter().map(|job| &*job.request).collect(), clock.now())
+        })
+    });
     queue.stats.busy_us.fetch_add(micros(begun.elapsed()), Ordering::Relaxed);
-    match result {
-        Ok((decisions, committed)) => {
-            queue.stats.batches.fetch_add(1, Ordering::Relaxed);
-            queue.stats.commands.fetch_add(decisions.len() as u64, Ordering::Relaxed);
-            let rest = jobs.split_off(decisions.len());
-            queue.put_back(rest);
-            // Whoever is answered must find the change wherever it looks.
-            publish(&committed);
-            for (job, decision) in jobs.into_iter().zip(decisions) {
-                let _ = job.reply.send(Ok(decision));
-            }
-        }
-        Err(BatchError::NotDone(error)) if jobs.len() > 1 => {
-            // One command must not take the others down with it: each gets a transaction of its own.
+    let (decisions, committed) =
+        result.unwrap_or_else(|error| Err(BatchError::NotDone(error))).inspect_err(|_| {
             queue.stats.failed.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(
-                error = &error as &dyn std::error::Error,
-                commands = jobs.len(),
-                "Undid a batch; deciding its commands one by one"
-            );
-            for job in jobs {
-                run_batch(queue, backend, clock, publish, vec![job]);
+        })?;
+    queue.stats.batches.fetch_add(1, Ordering::Relaxed);
+    queue.stats.commands.fetch_add(decisions.len() as u64, Ordering::Relaxed);
+    queue.put_back(jobs.split_off(decisions.len()));
+    // Whoever is answered must find the change wherever it looks.
+    let _ = guarded("publishing", || publish(&committed));
+    for (job, decision) in jobs.drain(..).zip(decisions) {
+        let waited = begun.saturating_duration_since(job.queued_at);
+        queue.stats.queue_wait_us.fetch_add(micros(waited), Ordering::Relaxed);
+        let _ = job.reply.send(Ok(decision));
+    }
+    Ok(())
+}
+
+fn answer(jobs: impl IntoIterator<Item = Job>, told: &SubmitError) {
+    for job in jobs {
+        let _ = job.reply.send(Err(told.clone()));
+    }
+}
+
+impl BatchError {
+    /// What the callers of so many commands are told; the log is told the whole of it.
+    fn told(&self, commands: usize) -> SubmitError {
+        match self {
+            BatchError::NotBegun(error) => {
+                tracing::error!(error = error as &dyn std::error::Error, commands, "Could not begin a batch");
+                SubmitError::Unavailable(chain(error))
             }
-        }
-        Err(failure) => {
-            queue.stats.failed.fetch_add(1, Ordering::Relaxed);
-            let answer = match failure {
-                BatchError::NotDone(error) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "Undid a command");
-                    SubmitError::Unavailable(chain(&error))
-                }
-                BatchError::Unknown(error) => {
-                    tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "A commit failed: its outcome is unknown"
-                    );
-                    SubmitError::Unknown(chain(&error))
-                }
-            };
-            for job in jobs {
-                let _ = job.reply.send(Err(answer.clone()));
+            BatchError::NotDone(error) => {
+                tracing::error!(error = error as &dyn std::error::Error, commands, "Undid a batch");
+                SubmitError::Unavailable(chain(error))
+            }
+            BatchError::Unknown(error) => {
+                let why = "A commit failed: its outcome is unknown";
+                tracing::error!(error = error as &dyn std::error::Error, commands, "{why}");
+                SubmitError::Unknown(chain(error))
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::event::PaymentMode;
 use crate::hold::HoldStatus;
-use crate::id::{CaseId, HoldId, OperationId, OrderId, Seed};
+use crate::id::{CaseId, EventNo, HoldId, OperationId, OrderId, Seed};
 use crate::log::LogKind;
 use crate::money::Money;
 use crate::order::OrderStatus;
@@ -65,9 +65,31 @@ fn call_off(state: &mut Snapshot, order: OrderId, now: Timestamp, seed: &mut See
     };
     let id = attempt.id;
     match attempt.reference {
-        None => fail_operation(state, id, "abandoned", now),
+        None => {
+            fail_operation(state, id, "abandoned", now);
+            let doubt = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::PaymentUnknown);
+            close_cases(state, order, id, doubt, "it was never confirmed at the provider", now);
+        }
         Some(_) => ensure_returned(state, id, OperationKind::Void, now, seed),
     }
+}
+
+/// The statuses of what was made to give an attempt's money back.
+fn returns(state: &Snapshot, attempt: OperationId) -> impl Iterator<Item = OperationStatus> {
+    let order = state.operations.get(&attempt).map(|attempt| attempt.order);
+    let operations = order.map(|order| state.operations_of(order)).unwrap_or_default().into_iter();
+    let back = |kind| matches!(kind, OperationKind::Void | OperationKind::Refund);
+    operations.filter(move |o| back(o.kind) && o.target == Some(attempt)).map(|o| o.status)
+}
+
+/// Whether an attempt's money is on its way back, or there.
+pub(super) fn is_returning(state: &Snapshot, attempt: OperationId) -> bool {
+    returns(state, attempt).any(|status| status != OperationStatus::Failed)
+}
+
+/// Whether an attempt's money is back, by proof.
+pub(super) fn is_returned(state: &Snapshot, attempt: OperationId) -> bool {
+    returns(state, attempt).any(|status| status == OperationStatus::Succeeded)
 }
 
 /// Sees to it that an attempt's money goes back: makes a VOID or a REFUND unless one is on its way or done.
@@ -160,6 +182,7 @@ pub(super) fn fail_operation(state: &mut Snapshot, id: OperationId, code: &str, 
 pub(super) fn look_now(state: &mut Snapshot, id: OperationId, now: Timestamp) {
     if state.operations.get(&id).is_some_and(|o| o.status.is_live() && o.due_at > now) {
         state.operations.change(&id).due_at = now;
+        state.touch_clock(id.event());
     }
 }
 
@@ -215,7 +238,7 @@ pub(super) fn sell(
     // Should another attempt be under way, nothing more is to come of it.
     call_off(state, order, now, seed);
     refresh(state, order);
-    let done = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::PaymentUnknown | CaseKind::LateSuccess);
+    let done = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::LateSuccess | CaseKind::VoidFailed);
     close_cases(state, order, attempt, done, "the payment succeeded and the seats are sold", now);
 }
 
@@ -323,27 +346,35 @@ pub(super) fn add_case(
     state.append(id.event(), LogKind::CaseOpened { case: id, kind, order });
 }
 
+/// Closes the case of a payment that nobody could place and that has found its order; whether it was that.
+pub(super) fn settle_orphan(state: &mut Snapshot, id: CaseId, event: EventNo, now: Timestamp) -> bool {
+    let is_it = |case: &Case| case.kind == CaseKind::OrphanPayment && case.status == CaseStatus::Open;
+    let settled = id.event() == event && state.cases.get(&id).is_some_and(is_it);
+    if settled {
+        close_case(state, id, proof("the payment has found its order", now));
+    }
+    settled
+}
+
 /// Closes the open cases about an attempt that a proof has settled.
 pub(super) fn close_cases(
     state: &mut Snapshot,
     order: OrderId,
     attempt: OperationId,
     settled: impl Fn(CaseKind) -> bool,
-    proof: &str,
+    note: &str,
     now: Timestamp,
 ) {
     for id in state.open_cases_of(order) {
         let about = |case: &Case| case.operation == Some(attempt) && settled(case.kind);
         if state.cases.get(&id).is_some_and(about) {
-            let resolution = Resolution {
-                action: "proof".to_owned(),
-                note: proof.to_owned(),
-                actor: "worker".to_owned(),
-                at: now,
-            };
-            close_case(state, id, resolution);
+            close_case(state, id, proof(note, now));
         }
     }
+}
+
+fn proof(note: &str, at: Timestamp) -> Resolution {
+    Resolution { action: "proof".to_owned(), note: note.to_owned(), actor: "worker".to_owned(), at }
 }
 
 /// Closes one case.

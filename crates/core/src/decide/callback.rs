@@ -5,6 +5,7 @@ use crate::gateway::Observation;
 use crate::id::{CaseId, OperationId, OrderId, Seed};
 use crate::limits::{PARKED_MS_MAX, PARKED_RETRY_MS};
 use crate::reconcile::{Callback, CaseKind, Verdict};
+use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
@@ -22,10 +23,16 @@ pub(super) fn judge(
     now: Timestamp,
     seed: &mut Seed,
 ) -> Outcome {
+    let event = seed.event();
+    if state.events.get(&event).is_none() {
+        return Outcome::Refused(Refusal::NotFound);
+    }
     let key = callback.provider_event_id.as_str();
     let known = state.callbacks.get(key);
     let known_as = known.map(|known| (known.digest, known.verdict, known.received_at, known.case));
-    let attempt = attempt_of(state, callback, observation);
+    let found = attempt_of(state, callback, observation);
+    // Another event's rows are not this one's to change: such a message is to be judged where it belongs.
+    let attempt = found.filter(|(attempt, _)| attempt.event() == event);
     match known_as {
         Some((digest, ..)) if digest != callback.digest => {
             if let Some((attempt, order)) = attempt {
@@ -65,8 +72,14 @@ pub(super) fn judge(
         },
         None => Verdict::Parked,
     };
+    if attempt.is_some()
+        && let Some(orphan) = case
+        && books::settle_orphan(state, orphan, event, now)
+    {
+        case = None;
+    }
     if verdict == Verdict::Parked
-        && attempt.is_none()
+        && found.is_none()
         && case.is_none()
         && now.since_ms(received_at) >= PARKED_MS_MAX
     {
@@ -85,7 +98,7 @@ pub(super) fn judge(
         None => state.callbacks.insert(key.into(), row),
         Some(_) => *state.callbacks.change(key) = row,
     }
-    state.touch_clock(seed.event());
+    state.touch_clock(event);
     Outcome::Judged(verdict)
 }
 

@@ -42,10 +42,10 @@ pub(super) fn resolve(
     let captured = |state: &Snapshot| {
         let charge = state.events.get(&id.event()).is_some_and(|e| e.policy.payment == PaymentMode::Charge);
         charge && attempt.status == OperationStatus::Succeeded
-            || state.operations_of(order.id).iter().any(|o| {
-                o.kind == OperationKind::Capture
-                    && o.target == Some(attempt.id)
-                    && o.status == OperationStatus::Succeeded
+            || state.operations_of(order.id).iter().filter(|o| o.target == Some(attempt.id)).any(|o| {
+                // A refund is made on the provider's word that there is something to give back.
+                o.kind == OperationKind::Refund
+                    || o.kind == OperationKind::Capture && o.status == OperationStatus::Succeeded
             })
     };
     let keeps_seats =
@@ -67,17 +67,11 @@ pub(super) fn resolve(
         CaseAction::ConfirmIfBound if attempt.amount != order.total => {
             return not_possible("the amount paid is not the order's total");
         }
-        CaseAction::ConfirmIfBound if observe::may_sell(state, order.id, now).is_err() => {
-            return not_possible("the seats are not bound to this order any more");
-        }
-        CaseAction::ConfirmIfBound
-            if state.operations_of(order.id).iter().any(|o| {
-                o.target == Some(attempt.id)
-                    && matches!(o.kind, OperationKind::Void | OperationKind::Refund)
-                    && o.status != OperationStatus::Failed
-            }) =>
-        {
+        CaseAction::ConfirmIfBound if books::is_returning(state, attempt.id) => {
             return not_possible("the money of this payment is on its way back");
+        }
+        CaseAction::ConfirmIfBound if observe::may_sell(state, order.id, attempt.id, now).is_err() => {
+            return not_possible("the seats are not bound to this order any more");
         }
         CaseAction::Release if state.holds.get(&order.hold).is_none_or(|hold| !hold.status.is_live()) => {
             return not_possible("the hold binds no seats");

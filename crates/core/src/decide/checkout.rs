@@ -7,7 +7,7 @@ use crate::limits::{ATTEMPTS_PER_ORDER_MAX, AUTHORIZE_WINDOW_MS_MIN, PROVIDER_TI
 use crate::log::LogKind;
 use crate::money::Money;
 use crate::order::{Order, OrderStatus};
-use crate::payment::{OperationKind, OperationStatus, PaymentStatus};
+use crate::payment::{OperationKind, PaymentStatus};
 use crate::refusal::Refusal;
 use crate::seat_map::SeatStatus;
 use crate::snapshot::Snapshot;
@@ -73,7 +73,8 @@ pub(super) fn checkout(
         let usage = state.accounts.get(&(no, account.clone()));
         let pending = usage.map_or(0, |usage| {
             let rows = usage.live.iter().filter_map(|hold| state.holds.get(hold));
-            rows.filter(|hold| hold.status == HoldStatus::PaymentPending).count()
+            let pending = rows.filter(|hold| hold.status == HoldStatus::PaymentPending);
+            pending.filter(|hold| hold.binds(&event.policy, now)).count()
         });
         if pending >= event.policy.payment_pending_per_account_max as usize {
             return Outcome::Refused(Refusal::PaymentPending);
@@ -153,16 +154,19 @@ pub(super) fn record_reference(
     match &operation.reference {
         Some(known) if known == reference => {}
         Some(_) => return Outcome::MustNotConfirm,
+        // An answer lost on the way doesn't matter: without a name, nothing can have been confirmed.
+        None if !operation.status.is_live() => return Outcome::MustNotConfirm,
         None => {
-            if operation.status != OperationStatus::Pending {
-                return Outcome::MustNotConfirm;
-            }
+            let is_anothers = state.references.get(reference).is_some_and(|named| *named != id);
             let row = state.operations.change(&id);
-            row.reference = Some(reference.to_owned());
             row.updated_at = now;
             // While it is in flight, nobody else asks about it.
             row.due_at = now.plus_ms(PROVIDER_TIMEOUT_MS);
             state.touch_clock(id.event());
+            if is_anothers {
+                return Outcome::MustNotConfirm;
+            }
+            state.name_attempt(id, reference);
         }
     }
     if may_send_authorization(state, id, now) {
@@ -172,8 +176,8 @@ pub(super) fn record_reference(
     Outcome::MustNotConfirm
 }
 
-/// Whether an attempt may (still) be confirmed at the provider: its order awaits it and its hold binds the seats, with
-/// time left. Past the deadline nothing new is begun.
+/// Whether an attempt may (still) be confirmed at the provider: its order awaits it, nobody has called it off, and its hold
+/// binds the seats, with time left. Past the deadline nothing new is begun.
 pub(super) fn may_send_authorization(state: &Snapshot, id: OperationId, now: Timestamp) -> bool {
     let Some(operation) = state.operations.get(&id) else {
         return false;
@@ -183,5 +187,6 @@ pub(super) fn may_send_authorization(state: &Snapshot, id: OperationId, now: Tim
     };
     let hold = state.holds.get(&order.hold);
     let in_time = hold.is_some_and(|hold| hold.status.is_live() && !hold.is_due(now));
-    operation.status.is_live() && order.status == OrderStatus::AwaitingPayment && in_time
+    let awaited = operation.status.is_live() && order.status == OrderStatus::AwaitingPayment;
+    awaited && in_time && !books::is_returning(state, id)
 }

@@ -113,7 +113,14 @@ pub(crate) fn placed(state: &Snapshot, id: HoldId) -> Outcome {
         let level = state.seats.get(&(hold.event(), *ordinal))?.price_level;
         Some((*ordinal, level, prices.price(level)?))
     });
-    let hold = Hold { status: HoldStatus::Active, expires_at: hold.first_expires_at, ..hold.clone() };
+    let hold = Hold {
+        status: HoldStatus::Active,
+        expires_at: hold.first_expires_at,
+        order: None,
+        grace_used: false,
+        in_doubt: false,
+        ..hold.clone()
+    };
     Outcome::HoldPlaced(PlacedHold { seats: seats.collect(), hold })
 }
 

@@ -1,15 +1,12 @@
 //! What the provider's word does to the books. An observation is always about an attempt's object; every operation on
 //! that attempt moves with it, whoever asked and in whatever order words arrive.
 
-use crate::command::{Answer, Outcome};
 use crate::gateway::{IntentState, Observation};
-use crate::hold::HoldStatus;
 use crate::id::{OperationId, OrderId, Seed};
-use crate::limits::{ACTION_POLL_MS, KEY_HORIZON_MS, QUERIES_BEFORE_CASE};
+use crate::limits::ACTION_POLL_MS;
 use crate::order::OrderStatus;
-use crate::payment::{Operation, OperationKind, OperationStatus, poll_wait_ms, query_backoff_ms};
+use crate::payment::{Operation, OperationKind, OperationStatus, poll_wait_ms};
 use crate::reconcile::CaseKind;
-use crate::refusal::Refusal;
 use crate::seat_map::SeatStatus;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
@@ -31,60 +28,6 @@ pub enum Effect {
     Conflict,
 }
 
-pub(super) fn record_answer(
-    state: &mut Snapshot,
-    id: OperationId,
-    answer: &Answer,
-    now: Timestamp,
-    seed: &mut Seed,
-) -> Outcome {
-    let Some(operation) = state.operations.get(&id) else {
-        return Outcome::Refused(Refusal::NotFound);
-    };
-    let attempt = operation.attempt();
-    let effect = match answer {
-        Answer::Observed(observation) => observe(state, attempt, observation, now, seed),
-        Answer::Refused(code) => refused(state, id, code, now, seed),
-        Answer::NoAnswer => no_answer(state, id, now, seed),
-        Answer::Busy(wait_ms) => {
-            let row = state.operations.change(&id);
-            row.due_at = now.plus_ms((*wait_ms).max(1));
-            Effect::Nothing
-        }
-    };
-    let send = match answer {
-        Answer::Observed(observation) => is_to_be_sent(state, id, observation, now),
-        Answer::Refused(_) | Answer::NoAnswer | Answer::Busy(_) => false,
-    };
-    Outcome::Recorded { effect, send }
-}
-
-/// Whether the provider says that a live operation has not been done, so that it is to be sent (again, under its own
-/// key, and never past the horizon within which the provider knows that key).
-fn is_to_be_sent(state: &Snapshot, id: OperationId, observation: &Observation, now: Timestamp) -> bool {
-    let Some(operation) = state.operations.get(&id) else {
-        return false;
-    };
-    if !operation.status.is_live() || now.since_ms(operation.created_at) >= KEY_HORIZON_MS {
-        return false;
-    }
-    match (operation.kind, &observation.state) {
-        (OperationKind::Authorize, IntentState::Unconfirmed) => {
-            checkout::may_send_authorization(state, id, now)
-        }
-        (OperationKind::Capture, IntentState::Authorized) => true,
-        (
-            OperationKind::Void,
-            IntentState::Unconfirmed
-            | IntentState::RequiresAction(_)
-            | IntentState::Declined(_)
-            | IntentState::Authorized,
-        ) => true,
-        (OperationKind::Refund, IntentState::Captured) => true,
-        _ => false,
-    }
-}
-
 /// Takes in what the provider says about an attempt.
 pub(super) fn observe(
     state: &mut Snapshot,
@@ -96,18 +39,24 @@ pub(super) fn observe(
     let Some(operation) = state.operations.get(&attempt) else {
         return Effect::Nothing;
     };
-    let order = operation.order;
-    let other_object = operation.reference.as_ref().is_some_and(|known| *known != observation.reference);
-    if other_object || observation.order.is_some_and(|claimed| claimed != order) {
-        let evidence = format!("{} at the provider says it is for another order", observation.reference);
+    let (order, known) = (operation.order, operation.reference.clone());
+    answered(state, attempt, now);
+    let name = observation.reference.as_str();
+    let other_object = known.as_ref().is_some_and(|known| known != name)
+        || state.references.get(name).is_some_and(|named| *named != attempt);
+    if other_object
+        || observation.operation.is_some_and(|attached| attached != attempt)
+        || observation.order.is_some_and(|attached| attached != order)
+    {
+        let evidence =
+            format!("{name} at the provider is not what this payment is known as, or not its order's");
         books::open_case(state, CaseKind::CallbackConflict, order, attempt, evidence, now, seed);
         return Effect::Conflict;
     }
-    if operation.reference.is_none() {
+    if known.is_none() {
         // The provider's word came before the answer that would have told us the name.
-        state.operations.change(&attempt).reference = Some(observation.reference.clone());
+        state.name_attempt(attempt, name);
     }
-    answered(state, attempt, now);
     match &observation.state {
         IntentState::Unconfirmed => still_open(state, attempt, OperationStatus::Unknown, None, now, seed),
         IntentState::Processing => still_open(state, attempt, OperationStatus::Pending, None, now, seed),
@@ -141,11 +90,13 @@ fn live_on(
     state.operations_of(order).into_iter().find(is_it).map(|operation| operation.id)
 }
 
-/// The provider has spoken: what waits on this attempt waits anew, longer the older it is.
+/// The provider has spoken, whatever it said: what waits on this attempt waits anew, longer the older it is.
 fn answered(state: &mut Snapshot, attempt: OperationId, now: Timestamp) {
     let Some(order) = state.operations.get(&attempt).map(|operation| operation.order) else {
         return;
     };
+    let silence = |kind| kind == CaseKind::PaymentUnknown;
+    books::close_cases(state, order, attempt, silence, "the provider has answered", now);
     let waiting: Vec<OperationId> = state
         .operations_of(order)
         .into_iter()
@@ -176,7 +127,9 @@ fn still_open(
         return Effect::Nothing;
     }
     let (order, was) = (operation.order, operation.status);
-    if !checkout::may_send_authorization(state, attempt, now) {
+    // What the provider is working on can't be called off. While its seats are bound, its end is waited for.
+    let awaited = status == OperationStatus::Pending && may_sell(state, order, attempt, now).is_ok();
+    if !awaited && !checkout::may_send_authorization(state, attempt, now) {
         let moved = live_on(state, order, attempt, OperationKind::Void).is_none();
         if status == OperationStatus::RequiresAction {
             books::move_operation(state, attempt, status, now);
@@ -196,12 +149,18 @@ fn still_open(
 }
 
 /// The attempt has ended without money.
-fn attempt_failed(state: &mut Snapshot, attempt: OperationId, code: &str, now: Timestamp, seed: &mut Seed) {
+pub(super) fn attempt_failed(
+    state: &mut Snapshot,
+    attempt: OperationId,
+    code: &str,
+    now: Timestamp,
+    seed: &mut Seed,
+) {
     books::fail_operation(state, attempt, code, now);
     let Some(order) = state.operations.get(&attempt).map(|operation| operation.order) else {
         return;
     };
-    let settled = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::PaymentUnknown);
+    let settled = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::VoidFailed);
     books::close_cases(state, order, attempt, settled, "the provider says that nothing was paid", now);
     books::return_hold(state, order, now, seed);
 }
@@ -211,14 +170,13 @@ fn voided(state: &mut Snapshot, attempt: OperationId, now: Timestamp, seed: &mut
     let Some(operation) = state.operations.get(&attempt) else {
         return Effect::Nothing;
     };
-    let order = operation.order;
-    let was_open = operation.status.is_live();
+    let (order, was) = (operation.order, operation.status);
     let mut effect = Effect::Nothing;
     if let Some(void) = live_on(state, order, attempt, OperationKind::Void) {
         books::move_operation(state, void, OperationStatus::Succeeded, now);
         effect = Effect::Applied;
     }
-    if was_open {
+    if was.is_live() {
         attempt_failed(state, attempt, "canceled", now, seed);
         effect = Effect::Applied;
     }
@@ -227,6 +185,19 @@ fn voided(state: &mut Snapshot, attempt: OperationId, now: Timestamp, seed: &mut
         books::fail_operation(state, capture, "authorization_lapsed", now);
         let evidence = "the authorization lapsed before it could be captured".to_owned();
         books::compensate(state, order, attempt, evidence, now, seed);
+        effect = Effect::Applied;
+    }
+    if pays(state, order, attempt) {
+        let evidence = "the provider says that the payment of these seats was called off".to_owned();
+        books::open_case(state, CaseKind::CallbackConflict, order, attempt, evidence, now, seed);
+        return Effect::Conflict;
+    }
+    if was == OperationStatus::Succeeded && !books::is_returned(state, attempt) {
+        // It lapsed by itself. The books show it like money that we let go.
+        books::ensure_returned(state, attempt, OperationKind::Void, now, seed);
+        if let Some(void) = live_on(state, order, attempt, OperationKind::Void) {
+            books::move_operation(state, void, OperationStatus::Succeeded, now);
+        }
         effect = Effect::Applied;
     }
     let settled = |kind| {
@@ -239,15 +210,15 @@ fn voided(state: &mut Snapshot, attempt: OperationId, now: Timestamp, seed: &mut
                 | CaseKind::VoidFailed
         )
     };
-    books::close_cases(
-        state,
-        order,
-        attempt,
-        settled,
-        "the provider says that the authorization was let go",
-        now,
-    );
+    let proof = "the provider says that the authorization was let go";
+    books::close_cases(state, order, attempt, settled, proof, now);
     effect
+}
+
+/// Whether an attempt is what an order's seats are sold for.
+fn pays(state: &Snapshot, order: OrderId, attempt: OperationId) -> bool {
+    let order = state.orders.get(&order);
+    order.is_some_and(|row| row.status == OrderStatus::Confirmed && row.paid_by == Some(attempt))
 }
 
 /// The attempt has money, set aside or taken.
@@ -263,14 +234,16 @@ fn succeeded(
     };
     let order = operation.order;
     let captured = observation.state == IntentState::Captured;
-    let back = if captured { OperationKind::Refund } else { OperationKind::Void };
+    if !captured && books::is_returned(state, attempt) {
+        // Read before the money was let go, recorded after: the later proof stands.
+        return Effect::Nothing;
+    }
     let mut effect = None;
     if operation.status != OperationStatus::Succeeded {
-        let right_amount = operation.amount == observation.amount;
         let asked = operation.amount;
         books::move_operation(state, attempt, OperationStatus::Succeeded, now);
-        let objection = match right_amount {
-            true => may_sell(state, order, now).err(),
+        let objection = match asked == observation.amount {
+            true => may_sell(state, order, attempt, now).err(),
             false => Some((
                 CaseKind::AmountMismatch,
                 format!("asked for {asked}, the provider has {}", observation.amount),
@@ -283,61 +256,72 @@ fn succeeded(
             }
             Some((kind, evidence)) => {
                 state.operations.change(&attempt).amount = observation.amount;
+                let back = if captured { OperationKind::Refund } else { OperationKind::Void };
                 books::open_case(state, kind, order, attempt, evidence, now, seed);
                 books::ensure_returned(state, attempt, back, now, seed);
-                let settled = |kind| matches!(kind, CaseKind::InDoubt | CaseKind::PaymentUnknown);
-                books::close_cases(
-                    state,
-                    order,
-                    attempt,
-                    settled,
-                    "the provider says that the payment succeeded",
-                    now,
-                );
+                let doubt = |kind| kind == CaseKind::InDoubt;
+                let proof = "the provider says that the payment succeeded";
+                books::close_cases(state, order, attempt, doubt, proof, now);
                 books::return_hold(state, order, now, seed);
                 effect = Some(Effect::MoneyBack);
             }
         }
     }
     if captured {
-        if let Some(capture) = live_on(state, order, attempt, OperationKind::Capture) {
-            books::move_operation(state, capture, OperationStatus::Succeeded, now);
-            effect = effect.or(Some(Effect::Applied));
-        }
+        effect = taken(state, order, attempt, observation, now, seed).or(effect);
+    }
+    effect.unwrap_or(if pays(state, order, attempt) { Effect::AlreadyPaid } else { Effect::MoneyBack })
+}
+
+/// The attempt's money has been taken. Where it pays for nothing it is given back.
+fn taken(
+    state: &mut Snapshot,
+    order: OrderId,
+    attempt: OperationId,
+    observation: &Observation,
+    now: Timestamp,
+    seed: &mut Seed,
+) -> Option<Effect> {
+    let mut effect = None;
+    if let Some(capture) = live_on(state, order, attempt, OperationKind::Capture) {
+        books::move_operation(state, capture, OperationStatus::Succeeded, now);
+        let settled = |kind| kind == CaseKind::CaptureFailed;
+        books::close_cases(state, order, attempt, settled, "the provider says that the money was taken", now);
+        effect = Some(Effect::Applied);
+    }
+    if !pays(state, order, attempt) {
         if let Some(void) = live_on(state, order, attempt, OperationKind::Void) {
-            // Too late to let go: it has been taken, so it is given back.
+            // Too late to let go.
             books::fail_operation(state, void, "captured", now);
-            books::ensure_returned(state, attempt, OperationKind::Refund, now, seed);
-            effect = effect.or(Some(Effect::MoneyBack));
+            effect = Some(Effect::MoneyBack);
         }
-        if let Some(refund) = live_on(state, order, attempt, OperationKind::Refund) {
-            let asked = state.operations.get(&refund).map_or(0, |refund| refund.amount.amount_minor);
-            if asked > 0 && observation.refunded_minor >= asked {
-                books::move_operation(state, refund, OperationStatus::Succeeded, now);
-                let proof = "the provider says that the money was given back";
-                books::close_cases(
-                    state,
-                    order,
-                    attempt,
-                    |kind| kind != CaseKind::CallbackConflict,
-                    proof,
-                    now,
-                );
-                effect = effect.or(Some(Effect::Applied));
-            }
+        // A refund that was refused is not repeated at every word of the provider: a person has been told.
+        let refunds = |o: &&Operation| o.kind == OperationKind::Refund && o.target == Some(attempt);
+        if !state.operations_of(order).iter().any(refunds) {
+            books::ensure_returned(state, attempt, OperationKind::Refund, now, seed);
+            effect = Some(Effect::MoneyBack);
         }
     }
-    effect.unwrap_or_else(|| {
-        let paid = state
-            .orders
-            .get(&order)
-            .is_some_and(|row| row.status == OrderStatus::Confirmed && row.paid_by == Some(attempt));
-        if paid { Effect::AlreadyPaid } else { Effect::MoneyBack }
-    })
+    if let Some(refund) = live_on(state, order, attempt, OperationKind::Refund) {
+        let asked = state.operations.get(&refund).map_or(0, |refund| refund.amount.amount_minor);
+        if observation.refunded_minor >= asked {
+            books::move_operation(state, refund, OperationStatus::Succeeded, now);
+            let settled = |kind| kind != CaseKind::CallbackConflict;
+            let proof = "the provider says that the money was given back";
+            books::close_cases(state, order, attempt, settled, proof, now);
+            effect = Some(Effect::Applied);
+        }
+    }
+    effect
 }
 
 /// Whether an order with its money there may have its seats, checked anew: hold, seats, count, limit, price.
-pub(super) fn may_sell(state: &Snapshot, order: OrderId, now: Timestamp) -> Result<(), (CaseKind, String)> {
+pub(super) fn may_sell(
+    state: &Snapshot,
+    order: OrderId,
+    attempt: OperationId,
+    now: Timestamp,
+) -> Result<(), (CaseKind, String)> {
     let late = |why: &str| Err((CaseKind::LateSuccess, why.to_owned()));
     let Some(row) = state.orders.get(&order) else {
         return late("the order is gone");
@@ -350,6 +334,10 @@ pub(super) fn may_sell(state: &Snapshot, order: OrderId, now: Timestamp) -> Resu
         }
         OrderStatus::Cancelled => return late("the order was cancelled before the payment succeeded"),
         OrderStatus::Expired => return late("the hold had run out before the payment succeeded"),
+    }
+    if books::is_returning(state, attempt) {
+        // Sold for money that is being let go, the seats would be sold for nothing.
+        return late("the payment had been called off before it succeeded");
     }
     let (Some(hold), Some(event)) = (state.holds.get(&row.hold), state.events.get(&order.event())) else {
         return late("the hold is gone");
@@ -374,55 +362,4 @@ pub(super) fn may_sell(state: &Snapshot, order: OrderId, now: Timestamp) -> Resu
         return late("the account has as many tickets as it may");
     }
     Ok(())
-}
-
-/// The provider has said no for good.
-fn refused(state: &mut Snapshot, id: OperationId, code: &str, now: Timestamp, seed: &mut Seed) -> Effect {
-    let Some(operation) = state.operations.get(&id) else {
-        return Effect::Nothing;
-    };
-    if !operation.status.is_live() {
-        return Effect::Nothing;
-    }
-    let (order, attempt, kind) = (operation.order, operation.attempt(), operation.kind);
-    match kind {
-        OperationKind::Authorize => attempt_failed(state, id, code, now, seed),
-        OperationKind::Capture => {
-            books::fail_operation(state, id, code, now);
-            let evidence = format!("the provider refused the capture: {code}");
-            books::compensate(state, order, attempt, evidence, now, seed);
-            books::ensure_returned(state, attempt, OperationKind::Void, now, seed);
-        }
-        OperationKind::Void => {
-            books::fail_operation(state, id, code, now);
-            let evidence = format!("the provider refused to let the authorization go: {code}");
-            books::open_case(state, CaseKind::VoidFailed, order, attempt, evidence, now, seed);
-        }
-        OperationKind::Refund => {
-            books::fail_operation(state, id, code, now);
-            let evidence = format!("the provider refused the refund: {code}");
-            books::open_case(state, CaseKind::RefundFailed, order, attempt, evidence, now, seed);
-        }
-    }
-    Effect::Applied
-}
-
-/// The provider has not answered: neither success nor failure.
-fn no_answer(state: &mut Snapshot, id: OperationId, now: Timestamp, seed: &mut Seed) -> Effect {
-    let Some(operation) = state.operations.get(&id) else {
-        return Effect::Nothing;
-    };
-    if !operation.status.is_live() {
-        return Effect::Nothing;
-    }
-    let (order, attempt, tries) = (operation.order, operation.attempt(), operation.tries.saturating_add(1));
-    let row = state.operations.change(&id);
-    row.tries = tries;
-    row.due_at = now.plus_ms(query_backoff_ms(tries));
-    books::move_operation(state, id, OperationStatus::Unknown, now);
-    if tries >= QUERIES_BEFORE_CASE {
-        let evidence = format!("the provider has not answered {tries} times in a row");
-        books::open_case(state, CaseKind::PaymentUnknown, order, attempt, evidence, now, seed);
-    }
-    Effect::Applied
 }

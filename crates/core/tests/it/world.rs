@@ -12,9 +12,7 @@ use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, PriceTable, QueueOrder,
 };
 use onsale_core::hold::Hold;
-use onsale_core::id::{
-    AccountId, CaseId, EventId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed,
-};
+use onsale_core::id::{AccountId, CaseId, EventId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
 use onsale_core::idempotency::KeyRecord;
 use onsale_core::log::LogEntry;
 use onsale_core::money::Currency;
@@ -89,24 +87,20 @@ impl World {
 
     fn load(&self, snapshot: &mut Snapshot, need: Need) {
         match need {
-            Need::Event(no) => drop(self.events.get(&no).map(|row| snapshot.load_event(row.clone()))),
+            Need::Event(no) => row(&self.events, &no, |event| snapshot.load_event(event)),
             Need::Prices(no, version) => {
                 let table = self.prices.get(&(no, version)).cloned().unwrap_or_default();
                 snapshot.load_prices(no, version, table);
             }
-            Need::Key(no, id) => {
-                drop(self.keys.get(&(no, id)).map(|row| snapshot.load_key(no, row.clone())));
-            }
-            Need::Callback(id) => {
-                drop(self.callbacks.get(&id).map(|row| snapshot.load_callback(row.clone())));
-            }
-            Need::Case(id) => drop(self.cases.get(&id).map(|row| snapshot.load_case(row.clone()))),
+            Need::Key(no, id) => row(&self.keys, &(no, id), |record| snapshot.load_key(no, record)),
+            Need::Callback(id) => row(&self.callbacks, &id, |callback| snapshot.load_callback(callback)),
+            Need::Case(id) => row(&self.cases, &id, |case| snapshot.load_case(case)),
             Need::Reference(name) => {
-                drop(self.attempt_named(&name).map(|row| snapshot.load_operation(row.clone())));
+                if let Some(attempt) = self.attempt_named(&name) {
+                    snapshot.load_operation(attempt.clone());
+                }
             }
-            Need::Operation(id) => {
-                drop(self.operations.get(&id).map(|row| snapshot.load_operation(row.clone())));
-            }
+            Need::Operation(id) => row(&self.operations, &id, |row| snapshot.load_operation(row)),
             Need::Order(id) => {
                 if let Some(order) = self.orders.get(&id) {
                     let operations = self.operations_of(id).into_iter().cloned().collect();
@@ -115,9 +109,7 @@ impl World {
                     snapshot.load_order(order.clone(), operations, cases);
                 }
             }
-            Need::Hold(id) | Need::HoldRow(id) => {
-                drop(self.holds.get(&id).map(|row| snapshot.load_hold(row.clone())));
-            }
+            Need::Hold(id) | Need::HoldRow(id) => row(&self.holds, &id, |hold| snapshot.load_hold(hold)),
             Need::Account(no, account) => {
                 let is_theirs =
                     |hold: &&Hold| hold.event() == no && hold.account == account && hold.status.is_live();
@@ -126,7 +118,7 @@ impl World {
                 snapshot.load_account(no, account, live, sold);
             }
             Need::Seat(no, ordinal) => {
-                drop(self.seats.get(&(no, ordinal)).map(|row| snapshot.load_seat(no, *row)));
+                row(&self.seats, &(no, ordinal), |seat| snapshot.load_seat(no, seat));
             }
         }
     }
@@ -168,7 +160,7 @@ impl World {
         }
         for entry in &snapshot.log {
             if let Some((seats, digit)) = entry.kind.seats() {
-                seats.iter().for_each(|seat| drop(self.digits.insert((entry.event, *seat), digit)));
+                self.digits.extend(seats.iter().map(|seat| ((entry.event, *seat), digit)));
             }
         }
         self.log.extend(snapshot.log.iter().cloned());
@@ -198,6 +190,12 @@ impl World {
         };
         let sold: u32 = self.orders.values().filter(is_sold).map(|order| order.seat_count).sum();
         sold + self.elsewhere.get(account).copied().unwrap_or_default()
+    }
+}
+
+fn row<K: Ord, R: Clone>(stored: &BTreeMap<K, R>, key: &K, load: impl FnOnce(R)) {
+    if let Some(row) = stored.get(key) {
+        load(row.clone());
     }
 }
 

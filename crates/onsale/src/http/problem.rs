@@ -90,8 +90,16 @@ codes! {
         "The price is not the one that was shown; look at the new one and decide again.";
     TooLittleTime "too-little-time" CONFLICT false "Too little time is left"
         "The hold would end before a payment could be finished, so none was begun.";
-    PaymentPending "payment-pending" CONFLICT true "A payment is in progress"
+    PaymentPending "payment-pending" CONFLICT false "A payment is in progress"
         "An earlier attempt to pay for this order is still open; its result comes first.";
+    AttemptsExhausted "attempts-exhausted" CONFLICT false "Too many attempts to pay"
+        "This order has been tried to be paid as often as it may; release the hold and begin anew.";
+    SignatureInvalid "signature-invalid" BAD_REQUEST false "The signature is not valid"
+        "The callback is not signed by the provider, or was signed too long ago; nothing was kept.";
+    CaseClosed "case-closed" CONFLICT false "The case is closed"
+        "The case has been settled, by proof or by someone else; nothing is left to do.";
+    ActionNotPossible "action-not-possible" CONFLICT false "The action does not fit"
+        "What was asked cannot be done here and now; detail says why.";
     ManifestFrozen "manifest-frozen" CONFLICT false "The manifest can no longer change"
         "Seats of this event have been held or sold, so its manifest stays as it is.";
     IdempotencyKeyMissing "idempotency-key-missing" BAD_REQUEST false "The Idempotency-Key is missing"

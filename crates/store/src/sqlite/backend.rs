@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use onsale_core::command::{Decision, Request, decide};
+use onsale_core::command::{Command, Decision, Request, decide};
 use onsale_core::event::PriceTable;
 use onsale_core::id::EventNo;
 use onsale_core::snapshot::{Bulk, Snapshot};
@@ -14,7 +14,7 @@ use onsale_core::time::Timestamp;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::limits::{BATCH_TIME_MAX, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED};
+use crate::limits::{BATCH_TIME_MAX, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, TRUNCATE_TIMEOUT};
 use crate::writer::{Backend, BatchError, Committed};
 
 use super::{apply, load};
@@ -28,6 +28,9 @@ pub(crate) struct SqliteBackend {
     prices: PriceCache,
     /// Pages in the WAL after the last commit, as the engine tells its hook.
     wal_pages: Arc<AtomicU32>,
+    /// Pages in the WAL at which the writer itself sees to it.
+    truncate_at: u32,
+    busy_timeout: Duration,
     checkpointer: Checkpointer,
 }
 
@@ -35,6 +38,7 @@ impl SqliteBackend {
     pub(super) fn new(
         mut connection: Connection,
         checkpoints: Connection,
+        busy_timeout: Duration,
     ) -> rusqlite::Result<SqliteBackend> {
         let wal_pages = Arc::new(AtomicU32::new(0));
         let noted = Arc::clone(&wal_pages);
@@ -44,31 +48,64 @@ impl SqliteBackend {
         };
         connection.wal_hook(Some(note))?;
         let checkpointer = Checkpointer::start(checkpoints);
-        Ok(SqliteBackend { connection, prices: PriceCache::new(), wal_pages, checkpointer })
+        let prices = PriceCache::new();
+        let truncate_at = CHECKPOINT_PAGES_FORCED;
+        Ok(SqliteBackend { connection, prices, wal_pages, truncate_at, busy_timeout, checkpointer })
     }
 
     pub(super) fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
+
+    /// Under load a passive checkpoint never catches up: stands still once and begins the WAL anew. A long look at the
+    /// database forbids that; it is tried again when the WAL has grown by as much as is worth the wait.
+    fn truncate_wal(&mut self, pages: u32) {
+        match self.try_to_truncate_wal() {
+            Ok(true) => {
+                self.wal_pages.store(0, Ordering::Relaxed);
+                self.truncate_at = CHECKPOINT_PAGES_FORCED;
+            }
+            Ok(false) => {
+                self.truncate_at = pages.saturating_add(CHECKPOINT_PAGES);
+                tracing::warn!(wal.pages = pages, "Could not truncate the WAL: someone reads for long");
+            }
+            Err(error) => {
+                self.truncate_at = pages.saturating_add(CHECKPOINT_PAGES);
+                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
+            }
+        }
+    }
+
+    fn try_to_truncate_wal(&self) -> rusqlite::Result<bool> {
+        self.connection.busy_timeout(TRUNCATE_TIMEOUT)?;
+        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+        self.connection.busy_timeout(self.busy_timeout)?;
+        is_busy.map(|is_busy: bool| !is_busy)
+    }
 }
 
 impl Backend for SqliteBackend {
-    fn commit_batch(
+    fn commit_batch<'a>(
         &mut self,
-        requests: &[&Request],
-        now: Timestamp,
+        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
     ) -> Result<(Vec<Decision>, Committed), BatchError> {
-        let not_done = |error: rusqlite::Error| BatchError::NotDone(error.into());
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(not_done)?;
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(immediate);
+        let transaction = transaction.map_err(|error| BatchError::NotBegun(error.into()))?;
+        let (requests, now) = locked();
         let begun = Instant::now();
         let mut snapshot = Snapshot::new([], now);
         let mut decisions = Vec::with_capacity(requests.len());
         for request in requests {
+            // Seats laid out anew are written past the snapshot, which must then hold no seat, old or new.
+            let is_alone = matches!(request.command, Command::ReplaceManifest { .. });
+            if is_alone && !decisions.is_empty() {
+                break;
+            }
             snapshot.want_request(request);
             load::fill(&transaction, &mut self.prices, &mut snapshot).map_err(BatchError::NotDone)?;
             decisions.push(decide(&mut snapshot, request));
-            if begun.elapsed() > BATCH_TIME_MAX {
+            if is_alone || begun.elapsed() > BATCH_TIME_MAX {
                 break;
             }
         }
@@ -77,23 +114,20 @@ impl Backend for SqliteBackend {
             return Ok((decisions, Committed::default()));
         }
         apply::write(&transaction, &snapshot).map_err(BatchError::NotDone)?;
-        // From here on a failure leaves it open whether the batch is durable.
-        transaction.commit().map_err(|error| BatchError::Unknown(error.into()))?;
         let replaced = snapshot.bulk.iter().filter_map(|bulk| match bulk {
             Bulk::Manifest(event, ..) => Some(*event),
             Bulk::Prices(..) => None,
         });
-        let replaced = replaced.collect();
-        Ok((decisions, Committed { log: snapshot.log, replaced }))
+        let committed = Committed { replaced: replaced.collect(), log: snapshot.log };
+        // From here on a failure leaves it open whether the batch is durable.
+        transaction.commit().map_err(|error| BatchError::Unknown(error.into()))?;
+        Ok((decisions, committed))
     }
 
     fn tend(&mut self) {
         let pages = self.wal_pages.load(Ordering::Relaxed);
-        if pages >= CHECKPOINT_PAGES_FORCED {
-            // Under load a passive checkpoint never catches up: stand still once and begin the WAL anew.
-            if let Err(error) = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
-                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
-            }
+        if pages >= self.truncate_at {
+            self.truncate_wal(pages);
         } else if pages >= CHECKPOINT_PAGES {
             self.checkpointer.wake();
         }

@@ -58,10 +58,9 @@ fn load(
             snapshot.load_prices(no, version, table);
         }
         Need::Key(no, key) => {
-            let mut statement = db.prepare_cached(
-                "SELECT digest, answer, created_at FROM idempotency_keys WHERE event_no = ?1 AND key = ?2",
-            )?;
-            let record = rows::one(statement.query((no.0, key.to_be_bytes()))?, |row| {
+            let mut statement =
+                db.prepare_cached("SELECT digest, answer, created_at FROM idempotency_keys WHERE key = ?1")?;
+            let record = rows::one(statement.query([key.to_be_bytes()])?, |row| {
                 let answer = answer_of(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
                 let key = RequestKey { id: key, digest: rows::bits(row, 0)? };
                 Ok(KeyRecord { key, answer, created_at: rows::time(row, 2)? })

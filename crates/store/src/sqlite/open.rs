@@ -8,13 +8,15 @@ use crate::error::{OpenError, StoreError};
 use crate::limits::{BUSY_TIMEOUT, SQLITE_VERSION_MIN, WRITER_CACHE_KIB};
 use crate::migrate;
 
+use super::Options;
+
 /// The writer's connection: migrated, WAL, every commit synced.
-pub(super) fn for_writing(folder: &Path, path: &Path) -> Result<Connection, OpenError> {
-    std::fs::create_dir_all(folder)
-        .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, OpenError> {
+    std::fs::create_dir_all(&options.folder)
+        .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
     let mut connection = Connection::open(path).map_err(failed)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    connection.busy_timeout(options.busy_timeout).map_err(failed)?;
     require_engine()?;
     require(&connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal").map_err(failed)??;
     connection.execute_batch("PRAGMA synchronous = FULL").map_err(failed)?;
@@ -27,6 +29,9 @@ pub(super) fn for_writing(folder: &Path, path: &Path) -> Result<Connection, Open
         .map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(128);
     migrate::migrate(&mut connection)?;
+    if let Some(pages) = options.pages_max {
+        connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).map_err(failed)?;
+    }
     Ok(connection)
 }
 

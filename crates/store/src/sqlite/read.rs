@@ -2,7 +2,7 @@
 
 use onsale_core::event::Event;
 use onsale_core::hold::Hold;
-use onsale_core::id::{AccountId, EventNo, HoldId, KeyId, OperationId, OrderId, SeatOrdinal};
+use onsale_core::id::{AccountId, CaseId, EventNo, HoldId, KeyId, OperationId, OrderId, SeatOrdinal};
 use onsale_core::manifest::{GaArea, Manifest, ManifestSeat, PriceLevel};
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::Operation;
@@ -367,12 +367,23 @@ impl Reader<'_> {
         Ok(statement.exists([id.0.to_be_bytes()])?)
     }
 
+    /// A case.
+    pub fn case(&self, id: CaseId) -> Parsed<Option<CaseView>> {
+        let text = format!("SELECT {CASE} FROM cases WHERE case_id = ?1");
+        rows::one(self.0.prepare_cached(&text)?.query([id.0.to_be_bytes()])?, rows::case)
+    }
+
     /// Cases, the oldest first, at most `limit`.
     pub fn cases(&self, status: Option<CaseStatus>, limit: u32) -> Parsed<Vec<CaseView>> {
-        let text = format!(
-            "SELECT {CASE} FROM cases WHERE ?1 IS NULL OR status = ?1 ORDER BY status = 'CLOSED', opened_at LIMIT ?2"
-        );
-        rows::all(self.0.prepare_cached(&text)?.query((status.map(Named::word), limit))?, rows::case)
+        // Open ones come first: the index runs from the last word to the first.
+        let (narrowed, limit) = (status.map(Named::word), i64::from(limit));
+        let text = match narrowed {
+            Some(_) => format!("SELECT {CASE} FROM cases WHERE status = ?1 ORDER BY opened_at LIMIT ?2"),
+            None => {
+                format!("SELECT {CASE} FROM cases WHERE ?1 IS NULL ORDER BY status DESC, opened_at LIMIT ?2")
+            }
+        };
+        rows::all(self.0.prepare_cached(&text)?.query((narrowed, limit))?, rows::case)
     }
 
     /// Counts and money of an event.

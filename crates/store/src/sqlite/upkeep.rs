@@ -1,11 +1,11 @@
 //! What the database needs beside decisions: keys, secrets, forgetting, copying.
 
 use std::path::Path;
-use std::time::Duration;
 
 use onsale_core::id::KeyId;
 use onsale_core::time::Timestamp;
-use rusqlite::{Connection, backup::Backup, params};
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
 use crate::keys::ApiKey;
@@ -13,8 +13,6 @@ use crate::names::Named;
 
 /// Rows forgotten in one go: a short transaction between batches.
 const FORGET_MAX: i64 = 2_000;
-/// Pages copied in one step of a backup, after which the writer has a turn.
-const BACKUP_PAGES: i32 = 4_096;
 
 pub(super) fn add_key(db: &mut Connection, key: &ApiKey) -> Result<(), StoreError> {
     db.execute(
@@ -50,8 +48,8 @@ pub(super) fn secret(
 
 pub(super) fn forget_keys(db: &mut Connection, before: Timestamp) -> Result<usize, StoreError> {
     Ok(db.execute(
-        "DELETE FROM idempotency_keys WHERE (event_no, key) IN
-           (SELECT event_no, key FROM idempotency_keys WHERE created_at < ?1 LIMIT ?2)",
+        "DELETE FROM idempotency_keys WHERE key IN
+           (SELECT key FROM idempotency_keys WHERE created_at < ?1 LIMIT ?2)",
         params![before.millis(), FORGET_MAX],
     )?)
 }
@@ -59,7 +57,10 @@ pub(super) fn forget_keys(db: &mut Connection, before: Timestamp) -> Result<usiz
 pub(super) fn backup(db: &Connection, to: &Path) -> Result<(), StoreError> {
     let mut copy = Connection::open(to)?;
     let backup = Backup::new(db, &mut copy)?;
-    backup.run_to_completion(BACKUP_PAGES, Duration::from_millis(1), None)?;
+    // All pages in one look: it keeps no writer waiting, and a copy in steps begins anew whenever the database changes.
+    if backup.step(-1)? != StepResult::Done {
+        return Err(StoreError::Busy);
+    }
     drop(backup);
     // The copy is one file that needs nothing beside it.
     copy.execute_batch("PRAGMA journal_mode = DELETE")?;

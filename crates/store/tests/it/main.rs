@@ -1,1 +1,12 @@
-//! Integration tests, one binary.
+//! Integration tests, one binary: a real database in a folder of its own for each.
+
+mod audit;
+mod batch;
+mod callback;
+mod contention;
+mod hold;
+mod open;
+mod payment;
+mod read;
+mod sale;
+mod world;

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::Response;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Response};
+use hyper::http::request::Parts;
 
 use super::answer::{Answer, Reply};
-use super::calls::{self, expand_charge};
 use super::error::ApiError;
-use super::events::Wanted;
 use super::form::Form;
 use super::limits::{BODY_BYTES_MAX, KEY_CHARS_MAX};
 use super::operations::{Call, Request};
 use super::server::Shared;
-use super::{control, lists, objects};
+use super::{calls, control, lists, objects};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -45,6 +44,22 @@ impl Said {
     fn ok(body: Vec<u8>) -> Said {
         Said { status: 200, body, replayed: false }
     }
+
+    fn reply(reply: &Reply, replayed: bool, shared: &Shared) -> Said {
+        Said { status: reply.status(), body: reply.body(&shared.authentication_base), replayed }
+    }
+}
+
+/// How a request ends when it isn't answered as it wishes.
+enum Failure {
+    Refused(ApiError),
+    HangUp,
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Failure {
+        Failure::Refused(error)
+    }
 }
 
 /// Answers one HTTP request.
@@ -56,14 +71,14 @@ pub(super) async fn answer(
     let (head, body) = request.into_parts();
     let said = match Limited::new(body, BODY_BYTES_MAX).collect().await {
         Ok(body) => route(&shared, &request_id, &head, &body.to_bytes()).await,
-        Err(error) if error.is::<LengthLimitError>() => Ok(Err(ApiError::too_large())),
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large().into()),
         Err(_) => return Err(HangUp), // The client did first.
     };
-    let said = said?.unwrap_or_else(|error| Said {
-        status: error.status,
-        body: objects::render(&objects::error(&error, &shared.authentication_base)),
-        replayed: false,
-    });
+    let said = match said {
+        Ok(said) => said,
+        Err(Failure::Refused(error)) => Said::reply(&Reply::Error(error.into()), false, &shared),
+        Err(Failure::HangUp) => return Err(HangUp),
+    };
     let mut response = Response::new(Full::new(said.body.into()));
     *response.status_mut() = said.status.try_into().expect("every status here is a real one");
     let headers = response.headers_mut();
@@ -82,99 +97,55 @@ pub(super) async fn answer(
 async fn route(
     shared: &Arc<Shared>,
     request_id: &Arc<str>,
-    head: &hyper::http::request::Parts,
+    head: &Parts,
     body: &[u8],
-) -> Result<Result<Said, ApiError>, HangUp> {
+) -> Result<Said, Failure> {
     let path = head.uri.path();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let refused = |error| Ok(Err(error));
-    if segments[0] == "v1"
-        && let Err(error) = authenticate(&head.headers)
-    {
-        return refused(error);
+    if segments[0] == "v1" {
+        authenticate(&head.headers)?;
     }
-    let post = head.method == Method::POST;
-    if !post && head.method != Method::GET {
-        return refused(ApiError::unknown_url(head.method.as_str(), path));
-    }
-    // What has an answer without being an operation leaves the match by itself.
-    let operation = match (post, segments.as_slice()) {
-        (true, ["v1", "payment_intents"]) => Form::parse(body).and_then(calls::create),
-        (true, ["v1", "payment_intents", id, "confirm"]) => {
-            Form::parse(body).and_then(|form| calls::confirm(form, id))
+    let form = || Form::parse(body);
+    let query = || Form::parse(head.uri.query().unwrap_or_default().as_bytes());
+    let (form, call) = match (head.method.as_str(), segments.as_slice()) {
+        ("POST", ["v1", "payment_intents"]) => calls::create(form()?)?,
+        ("POST", ["v1", "payment_intents", id, "confirm"]) => calls::confirm(form()?, id)?,
+        ("POST", ["v1", "payment_intents", id, "capture"]) => calls::capture(form()?, id)?,
+        ("POST", ["v1", "payment_intents", id, "cancel"]) => calls::cancel(form()?, id)?,
+        ("POST", ["v1", "refunds"]) => calls::refund(form()?)?,
+        ("GET", ["v1", "payment_intents", id]) => calls::query(query()?, id)?,
+        (method, segments) => {
+            let said = match (method, segments) {
+                ("GET", ["v1", "payment_intents"]) => lists::intents(shared, query()?, path)?,
+                ("GET", ["v1", "refunds"]) => lists::refunds(shared, query()?, path)?,
+                ("GET", ["v1", "events"]) => lists::events(shared, query()?, path)?,
+                ("GET", ["v1", "events", id]) => lists::event(shared, id)?,
+                ("POST", ["_sim", "script"]) => control::script(shared, body)?,
+                ("POST", ["_sim", "webhooks"]) => control::webhooks(shared, body)?,
+                ("POST", ["_sim", "deliver"]) => control::deliver(shared, body).await?,
+                ("POST", ["_sim", "intents", id, "complete"]) => control::complete(shared, id, body)?,
+                ("GET", ["_sim", "log"]) => control::log(shared),
+                ("GET", ["_sim", "ledger"]) => control::ledger(shared),
+                _ => return Err(ApiError::unknown_url(method, path).into()),
+            };
+            return Ok(Said::ok(said));
         }
-        (true, ["v1", "payment_intents", id, "capture"]) => {
-            Form::parse(body).and_then(|form| calls::capture(form, id))
-        }
-        (true, ["v1", "payment_intents", id, "cancel"]) => {
-            Form::parse(body).and_then(|form| calls::cancel(form, id))
-        }
-        (true, ["v1", "refunds"]) => Form::parse(body).and_then(calls::refund),
-        (false, ["v1", "payment_intents", id]) => query(head)
-            .and_then(|form| form.only("client_secret expand"))
-            .map(|form| (form, Call::Query { intent_id: (*id).to_owned() })),
-        (false, ["v1", "payment_intents"]) => {
-            return Ok(query(head).and_then(|query| lists::intents(shared, query, path)).map(Said::ok));
-        }
-        (false, ["v1", "refunds"]) => {
-            return Ok(query(head).and_then(|query| lists::refunds(shared, query, path)).map(Said::ok));
-        }
-        (false, ["v1", "events"]) => {
-            return Ok(query(head).and_then(|query| lists::events(shared, query, path)).map(Said::ok));
-        }
-        (false, ["v1", "events", id]) => return Ok(event(shared, id).map(Said::ok)),
-        (true, ["_sim", "script"]) => return Ok(control::script(shared, body).map(json)),
-        (true, ["_sim", "webhooks"]) => return Ok(control::webhooks(shared, body).map(json)),
-        (true, ["_sim", "deliver"]) => return Ok(control::deliver(shared, body).await.map(json)),
-        (true, ["_sim", "intents", id, "complete"]) => {
-            return Ok(control::complete(shared, id, body).map(Said::ok));
-        }
-        (false, ["_sim", "log"]) => return Ok(Ok(Said::ok(control::log(shared)))),
-        (false, ["_sim", "ledger"]) => return Ok(Ok(Said::ok(control::ledger(shared)))),
-        _ => return refused(ApiError::unknown_url(head.method.as_str(), path)),
     };
-    let idempotency_key = match post {
-        true => idempotency_key(&head.headers),
-        false => Ok(None), // A read needs none, and the provider ignores it.
-    };
-    let request = operation.and_then(|(form, call)| {
-        Ok(Request {
-            id: request_id.clone(),
-            call,
-            idempotency_key: idempotency_key?,
-            fingerprint: form.fingerprint(path),
-            expand_charge: expand_charge(&form, "latest_charge")?,
-        })
-    });
-    let request = match request {
-        Ok(request) => request,
-        Err(error) => return refused(error),
-    };
-    let said = |reply: &Reply, replayed| Said {
-        status: reply.status(),
-        body: reply.body(&shared.authentication_base),
-        replayed,
+    let request = Request {
+        id: request_id.clone(),
+        idempotency_key: match call {
+            Call::Query { .. } => None, // A read needs none, and the provider ignores it.
+            _ => idempotency_key(&head.headers)?,
+        },
+        call,
+        fingerprint: form.fingerprint(path),
+        expand_charge: calls::expand_charge(&form, "latest_charge")?,
     };
     match shared.operate(request).await {
-        Answer::Reply(reply) => Ok(Ok(said(&reply, false))),
-        Answer::Replayed(reply) => Ok(Ok(said(&reply, true))),
-        Answer::Lost => Err(HangUp),
+        Answer::Reply(reply) => Ok(Said::reply(&reply, false, shared)),
+        Answer::Replayed(reply) => Ok(Said::reply(&reply, true, shared)),
+        Answer::Lost => Err(Failure::HangUp),
     }
-}
-
-fn json(value: serde_json::Value) -> Said {
-    Said::ok(objects::render(&value))
-}
-
-fn query(head: &hyper::http::request::Parts) -> Result<Form, ApiError> {
-    Form::parse(head.uri.query().unwrap_or_default().as_bytes())
-}
-
-fn event(shared: &Shared, id: &str) -> Result<Vec<u8>, ApiError> {
-    let wanted = Wanted { event_id: Some(id), ..Wanted::default() };
-    let event = shared.transact(|books, _| books.events.latest(&wanted)).0;
-    let event = event.ok_or_else(|| ApiError::no_such(404, "event", id, "id"))?;
-    Ok(objects::render(&objects::event(&event, &shared.authentication_base)))
 }
 
 /// Any secret key will do: the simulator has one account.

@@ -109,6 +109,12 @@ pub(super) fn refund(form: Form) -> Result<(Form, Call), ApiError> {
     Ok((form, call))
 }
 
+/// `GET /v1/payment_intents/{id}`.
+pub(super) fn query(form: Form, intent_id: &str) -> Result<(Form, Call), ApiError> {
+    let form = form.only("client_secret expand")?;
+    Ok((form, Call::Query { intent_id: intent_id.to_owned() }))
+}
+
 /// Whether the charge is to come whole; `data.latest_charge` is the word for it in a list.
 pub(super) fn expand_charge(form: &Form, expandable: &str) -> Result<bool, ApiError> {
     let mut expand = false;

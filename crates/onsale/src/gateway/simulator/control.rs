@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::error::ApiError;
 use super::events::{Event, Wanted};
@@ -44,7 +44,7 @@ struct CompleteBody {
 }
 
 /// Queues what the next calls of one kind do.
-pub(super) fn script(shared: &Shared, body: &[u8]) -> Result<Value, ApiError> {
+pub(super) fn script(shared: &Shared, body: &[u8]) -> Result<Vec<u8>, ApiError> {
     let body: ScriptBody = parse(body)?;
     let operation = Operation::parse(&body.operation)
         .ok_or_else(|| invalid("operation", format!("No such operation: '{}'", body.operation)))?;
@@ -57,11 +57,11 @@ pub(super) fn script(shared: &Shared, body: &[u8]) -> Result<Value, ApiError> {
     }
     let queued = shared.transact(|books, _| books.script.push(operation, &outcomes)).0;
     let queued = queued.ok_or_else(|| invalid("outcomes", "Too many outcomes wait already.".into()))?;
-    Ok(json!({ "operation": operation.as_str(), "queued": queued }))
+    Ok(objects::render(&json!({ "operation": operation.as_str(), "queued": queued })))
 }
 
 /// Says how events go, where they go, or both.
-pub(super) fn webhooks(shared: &Shared, body: &[u8]) -> Result<Value, ApiError> {
+pub(super) fn webhooks(shared: &Shared, body: &[u8]) -> Result<Vec<u8>, ApiError> {
     let body: WebhooksBody = parse(body)?;
     let mode = match &body.mode {
         Some(text) => {
@@ -82,11 +82,11 @@ pub(super) fn webhooks(shared: &Shared, body: &[u8]) -> Result<Value, ApiError> 
         shared.deliveries.set_url(url);
     }
     let (mode, url) = shared.deliveries.settings();
-    Ok(json!({ "mode": mode.to_string(), "url": url.as_deref() }))
+    Ok(objects::render(&json!({ "mode": mode.to_string(), "url": url.as_deref() })))
 }
 
 /// Delivers the latest event that fits once more, or as a new one, and says how it was received.
-pub(super) async fn deliver(shared: &Shared, body: &[u8]) -> Result<Value, ApiError> {
+pub(super) async fn deliver(shared: &Shared, body: &[u8]) -> Result<Vec<u8>, ApiError> {
     let body: DeliverBody = if body.is_empty() { DeliverBody::default() } else { parse(body)? };
     if shared.deliveries.settings().1.is_none() {
         return Err(invalid("url", "There is nowhere to deliver to: set the webhook URL first.".into()));
@@ -110,14 +110,13 @@ pub(super) async fn deliver(shared: &Shared, body: &[u8]) -> Result<Value, ApiEr
         ApiError::no_such(404, "event", wanted, "event_id")
     })?;
     let receipt = shared.deliveries.deliver(&event).await;
-    Ok(json!({
-        "deliveries": [{
-            "event_id": &*event.id,
-            "type": event.transition.event_type(),
-            "status": receipt.status,
-            "body": receipt.body,
-        }]
-    }))
+    let delivery = json!({
+        "event_id": &*event.id,
+        "type": event.transition.event_type(),
+        "status": receipt.status,
+        "body": receipt.body,
+    });
+    Ok(objects::render(&json!({ "deliveries": [delivery] })))
 }
 
 /// The buyer finishes or abandons the extra authentication, or the bank ends its processing.

@@ -25,7 +25,7 @@ impl Form {
             .ok_or_else(|| ApiError::malformed("Invalid form: not UTF-8, or a broken percent escape."))
     }
 
-    /// Refuses the first parameter that isn't among the `known` words, so that a misspelt one is never silently dropped.
+    /// Refuses the first parameter that isn't among the `known` words, so that a misspelt one is never dropped unseen.
     pub(super) fn only(self, known: &str) -> Result<Form, ApiError> {
         let stranger = self.0.iter().find(|(name, _)| {
             let base = name.split_once('[').map_or(name.as_str(), |(base, _)| base);

@@ -1,11 +1,11 @@
-//! The provider's lists: newest first, a page at a time.
+//! The provider's lists: newest first, a page at a time; and single events, which are looked up like one.
 
 use std::sync::Arc;
 
 use super::books::Books;
 use super::calls::{Paging, expand_charge, paging};
 use super::error::ApiError;
-use super::events::Event;
+use super::events::{Event, Wanted};
 use super::form::Form;
 use super::intent::{Intent, Refund};
 use super::objects::{self, Page};
@@ -64,6 +64,14 @@ pub(super) fn events(shared: &Shared, query: Form, url: &str) -> Result<Vec<u8>,
     let base = &*shared.authentication_base;
     let data = found.iter().map(|event| objects::event(event, base)).collect();
     Ok(objects::render(&Page { object: "list", url, has_more, data }))
+}
+
+/// `GET /v1/events/{id}`.
+pub(super) fn event(shared: &Shared, id: &str) -> Result<Vec<u8>, ApiError> {
+    let wanted = Wanted { event_id: Some(id), ..Wanted::default() };
+    let event = shared.transact(|books, _| books.events.latest(&wanted)).0;
+    let event = event.ok_or_else(|| ApiError::no_such(404, "event", id, "id"))?;
+    Ok(objects::render(&objects::event(&event, &shared.authentication_base)))
 }
 
 /// What a list can hold.

@@ -18,6 +18,8 @@ use super::*;
 const OPERATION: OperationId = OperationId(11);
 const ORDER: OrderId = OrderId(7 << 56);
 
+type Shared<T> = Arc<Mutex<T>>;
+
 enum Answer {
     Json(u16, Value),
     Raw(u16, &'static [(&'static str, &'static str)], String),
@@ -31,7 +33,7 @@ struct Asked {
 
 struct Stub {
     stripe: Stripe,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Shared<Vec<Asked>>,
 }
 
 fn stripe_at(address: impl fmt::Display, request_timeout_ms: u64) -> Stripe {
@@ -67,11 +69,7 @@ impl Stub {
     }
 }
 
-async fn answer(
-    request: Request,
-    log: Arc<Mutex<Vec<Asked>>>,
-    answers: Arc<Mutex<VecDeque<Answer>>>,
-) -> Response {
+async fn answer(request: Request, log: Shared<Vec<Asked>>, answers: Shared<VecDeque<Answer>>) -> Response {
     let (head, body) = request.into_parts();
     let body = to_bytes(body, 65_536).await.unwrap();
     let query = head.uri.query().unwrap_or_default();
@@ -82,7 +80,6 @@ async fn answer(
         parameters: pairs.query_pairs().into_owned().collect(),
         headers: head.headers,
     });
-
     let next = answers.lock().unwrap().pop_front().expect("one request more than expected");
     let (status, headers, body): (u16, &[_], _) = match next {
         Answer::Json(status, body) => (status, &[], body.to_string()),
@@ -98,9 +95,7 @@ async fn answer(
 impl Asked {
     fn text(&self) -> String {
         let mut text = self.line.clone();
-        if let Some(key) = self.headers.get("idempotency-key") {
-            text += &format!(" {}", key.to_str().unwrap());
-        }
+        text.extend(self.headers.get("idempotency-key").map(|key| format!(" {}", key.to_str().unwrap())));
         for (name, value) in &self.parameters {
             text += &format!(" {name}={value}");
         }
@@ -108,8 +103,12 @@ impl Asked {
     }
 }
 
+fn money(amount_minor: i64, code: &str) -> Money {
+    Money { amount_minor, currency: Currency::parse(code).unwrap() }
+}
+
 fn eur(amount_minor: i64) -> Money {
-    Money { amount_minor, currency: Currency::parse("EUR").unwrap() }
+    money(amount_minor, "EUR")
 }
 
 fn intent(status: &str) -> Value {
@@ -164,20 +163,19 @@ async fn each_operation_sends_its_form_under_its_key() {
     let mut new =
         NewIntent { operation: OPERATION, order: ORDER, amount: eur(1250), capture: CaptureMode::Manual };
     assert_eq!(stripe.create(&new).await, Ok(observation(IntentState::Unconfirmed, 0)));
-    new.capture = CaptureMode::Automatic;
-    new.amount = Money { amount_minor: 12, currency: Currency::parse("ISK").unwrap() };
+    (new.capture, new.amount) = (CaptureMode::Automatic, money(12, "ISK"));
     assert_eq!(stripe.create(&new).await, Ok(observation(IntentState::Unconfirmed, 0)));
 
     let url = "https://hall.example/r?a=1&b=2 3";
-    let confirmed = stripe.confirm("pi_1", OPERATION, "pm_card_visa", Some(url)).await;
-    assert_eq!(confirmed, Ok(observation(IntentState::Authorized, 0)));
-    let confirmed = stripe.confirm("pi_1", OPERATION, "pm_card_visa", None).await;
-    assert_eq!(confirmed, Ok(observation(IntentState::Processing, 0)));
-    let captured = stripe.capture("pi_1", OPERATION, eur(1250)).await;
-    assert_eq!(captured, Ok(observation(IntentState::Captured, 0)));
+    let seen = stripe.confirm("pi_1", OPERATION, "pm_card_visa", Some(url)).await;
+    assert_eq!(seen, Ok(observation(IntentState::Authorized, 0)));
+    let seen = stripe.confirm("pi_1", OPERATION, "pm_card_visa", None).await;
+    assert_eq!(seen, Ok(observation(IntentState::Processing, 0)));
+    let seen = stripe.capture("pi_1", OPERATION, eur(1250)).await;
+    assert_eq!(seen, Ok(observation(IntentState::Captured, 0)));
     assert_eq!(stripe.cancel("pi_1", OPERATION).await, Ok(observation(IntentState::Voided, 0)));
-    let given_back = stripe.refund("pi_1", OPERATION, eur(300)).await;
-    assert_eq!(given_back, Ok(observation(IntentState::Captured, 300)));
+    let seen = stripe.refund("pi_1", OPERATION, eur(300)).await;
+    assert_eq!(seen, Ok(observation(IntentState::Captured, 300)));
     assert_eq!(stripe.query("pi_1").await, Ok(observation(IntentState::Captured, 1250)));
 
     let op = OPERATION;
@@ -395,8 +393,7 @@ async fn what_can_not_be_asked_is_not_sent() {
         let seen = stub.stripe.refund(reference, OPERATION, eur(1)).await;
         assert!(matches!(seen, Err(GatewayError::Misconfigured(_))), "{reference}: {seen:?}");
     }
-    let inexact = Money { amount_minor: 1255, currency: Currency::parse("KWD").unwrap() };
-    let seen = stub.stripe.capture("pi_1", OPERATION, inexact).await;
+    let seen = stub.stripe.capture("pi_1", OPERATION, money(1255, "KWD")).await;
     assert!(matches!(seen, Err(GatewayError::Misconfigured(_))), "{seen:?}");
     stub.check_asked(&[]);
 }

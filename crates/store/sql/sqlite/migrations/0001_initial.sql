@@ -193,7 +193,7 @@ CREATE TABLE cases (
   acted_at      INTEGER,
   CHECK (status = 'OPEN' OR action IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX cases_open ON cases (opened_at) WHERE status = 'OPEN';
+CREATE INDEX cases_by_age ON cases (status DESC, opened_at);
 CREATE INDEX cases_of_order ON cases (order_id) WHERE status = 'OPEN' AND order_id IS NOT NULL;
 
 CREATE TABLE callbacks (
@@ -210,13 +210,13 @@ CREATE TABLE callbacks (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX callbacks_parked ON callbacks (due_at) WHERE verdict = 'parked';
 
+-- A key belongs to an account and a route, whatever the event: the event is that of its first use.
 CREATE TABLE idempotency_keys (
+  key        BLOB    NOT NULL PRIMARY KEY,
   event_no   INTEGER NOT NULL,
-  key        BLOB    NOT NULL,
   digest     BLOB    NOT NULL,
   answer     TEXT    NOT NULL,
-  created_at INTEGER NOT NULL,
-  PRIMARY KEY (event_no, key)
+  created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
 

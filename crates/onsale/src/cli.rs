@@ -1,0 +1,115 @@
+//! The command line: one program, a subcommand for each thing to do.
+
+mod audit;
+mod event;
+mod import;
+mod offline;
+mod serve;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{self, Settings};
+
+/// A self-hosted ticket on-sale system: seats that are sold once, payments that are accounted for.
+#[derive(Parser)]
+#[command(name = "onsale", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve buyers and operators
+    Serve(serve::ServeArgs),
+    /// Sell out an arena with simulated buyers, and check the books
+    Demo(crate::demo::DemoArgs),
+    /// Make, list and run events
+    Event(event::EventArgs),
+    /// Lay out an event's seats from a file
+    Import(import::ImportArgs),
+    /// Make a stadium of any size, as a seating plan on standard output
+    Bowl(import::BowlArgs),
+    /// Check every invariant of a live or a stopped database
+    Audit(audit::AuditArgs),
+    /// Copy a live or a stopped database into a new file
+    Backup(audit::BackupArgs),
+    /// A payment provider to test against
+    PaymentSimulator(serve::SimulatorArgs),
+    /// Look at settings
+    Config(ConfigArgs),
+    /// Print the OpenAPI document
+    #[command(hide = true)]
+    Openapi,
+}
+
+#[derive(clap::Args)]
+struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Print every setting with its default and meaning
+    PrintDefault,
+    /// Check a file of settings, with the environment as it is
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+/// Where the database of an installation is.
+#[derive(clap::Args, Clone)]
+pub(crate) struct DataArgs {
+    /// Folder of the database
+    #[arg(long, env = "ONSALE_DATA", default_value = "onsale-data")]
+    pub(crate) data: PathBuf,
+}
+
+/// Runs what the arguments say.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Serve(args) => serve::serve(args),
+        Command::Demo(args) => crate::demo::run(args),
+        Command::Event(args) => event::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => import::run(args),
+        Command::Bowl(args) => import::bowl(args).map(|()| ExitCode::SUCCESS),
+        Command::Audit(args) => audit::audit(args),
+        Command::Backup(args) => audit::backup(args).map(|()| ExitCode::SUCCESS),
+        Command::PaymentSimulator(args) => serve::simulator(args),
+        Command::Config(args) => config_command(args),
+        Command::Openapi => openapi(),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("onsale: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn config_command(args: ConfigArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        ConfigCommand::PrintDefault => print!("{}", config::DEFAULT_TEXT),
+        ConfigCommand::Check { file } => {
+            Settings::load(Some(&file))?;
+            println!("{} is valid", file.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn openapi() -> anyhow::Result<ExitCode> {
+    println!("{}", crate::http::router::openapi().to_pretty_json()?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A port on loopback that the system chooses.
+pub(crate) fn any_port() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}

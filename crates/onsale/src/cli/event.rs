@@ -1,0 +1,162 @@
+//! `onsale event`: make, list, show, price, open, pause and close events.
+
+use anyhow::{Context, bail};
+use comfy_table::Table;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use onsale_core::command::{Command, Outcome};
+use onsale_core::event::EventStatus;
+use onsale_core::id::EventId;
+use onsale_store::{Clock, Named};
+
+use crate::http::problem::FieldError;
+use crate::http::wire::{EventJson, NewEventJson, PolicyJson, rfc3339};
+use crate::new_event;
+
+use super::DataArgs;
+use super::offline::Offline;
+
+#[derive(clap::Args)]
+pub(crate) struct EventArgs {
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(subcommand)]
+    command: EventCommand,
+}
+
+#[derive(clap::Subcommand)]
+enum EventCommand {
+    /// Make an event, as a draft; prints its id
+    Create {
+        /// What it is called
+        #[arg(long)]
+        name: String,
+        /// ISO 4217 code
+        #[arg(long)]
+        currency: String,
+        /// When it starts, in RFC 3339
+        #[arg(long)]
+        starts_at: String,
+        /// Before this nobody buys
+        #[arg(long)]
+        on_sale_at: Option<String>,
+        /// From this on nobody buys
+        #[arg(long)]
+        off_sale_at: Option<String>,
+        /// IANA time zone of the venue
+        #[arg(long)]
+        timezone: Option<String>,
+        /// The rules of its sale, as the JSON object of the API's `policy`
+        #[arg(long)]
+        policy: Option<String>,
+    },
+    /// List events
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show an event as JSON
+    Show {
+        /// Its id
+        event: EventId,
+    },
+    /// Set prices: LEVEL=MINOR_UNITS, as many as you like
+    Prices {
+        /// The event's id
+        event: EventId,
+        /// For example "Stalls=4500"
+        #[arg(required = true)]
+        prices: Vec<String>,
+    },
+    /// Open the sale
+    Open {
+        /// The event's id
+        event: EventId,
+    },
+    /// Halt the sale; holds in hand may still be paid
+    Pause {
+        /// The event's id
+        event: EventId,
+    },
+    /// Close the sale
+    Close {
+        /// The event's id
+        event: EventId,
+    },
+}
+
+pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
+    let offline = Offline::open(&args.data.data)?;
+    match args.command {
+        EventCommand::Create { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy } => {
+            let policy: Option<PolicyJson> = match policy {
+                Some(text) => Some(serde_json::from_str(&text).context("--policy is not valid")?),
+                None => None,
+            };
+            let body = NewEventJson { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy };
+            let event = new_event::from_json(&body, offline.clock.now()).map_err(faults)?;
+            let id = event.id;
+            offline.decide(Command::CreateEvent(Box::new(event)))?;
+            println!("{id}");
+        }
+        EventCommand::List { json } => {
+            let events = offline.store.read(|reader| reader.events())?;
+            if json {
+                let events: Vec<_> = events.iter().map(EventJson::of).collect();
+                println!("{}", serde_json::to_string_pretty(&events)?);
+                return Ok(());
+            }
+            let mut table = Table::new();
+            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["event", "name", "starts", "status", "seats"]);
+            for event in events {
+                let (id, starts, seats) =
+                    (event.id.to_string(), rfc3339(event.starts_at), event.seat_count.to_string());
+                table.add_row([id.as_str(), &event.name, &starts, event.status.word(), &seats]);
+            }
+            println!("{table}");
+        }
+        EventCommand::Show { event } => {
+            println!("{}", serde_json::to_string_pretty(&EventJson::of(&offline.event(event)?))?);
+        }
+        EventCommand::Prices { event, prices } => set_prices(&offline, event, &prices)?,
+        EventCommand::Open { event } => set_on_sale(&offline, event, EventStatus::Open)?,
+        EventCommand::Pause { event } => set_on_sale(&offline, event, EventStatus::Paused)?,
+        EventCommand::Close { event } => set_on_sale(&offline, event, EventStatus::Closed)?,
+    }
+    Ok(())
+}
+
+fn set_prices(offline: &Offline, id: EventId, prices: &[String]) -> anyhow::Result<()> {
+    offline.event(id)?;
+    let view = offline.store.read(|reader| reader.manifest(id.event()))?;
+    let view = view.context("the event has no seats: import a manifest first")?;
+    let mut parsed = Vec::new();
+    for text in prices {
+        let (level, amount) =
+            text.rsplit_once('=').with_context(|| format!("{text:?} is not LEVEL=MINOR_UNITS"))?;
+        let amount =
+            amount.parse().with_context(|| format!("{amount:?} is not a whole number of minor units"))?;
+        parsed.push((level, amount));
+    }
+    let levels = new_event::price_levels(&view.manifest, parsed.into_iter()).map_err(faults)?;
+    let command = Command::SetPrices { event: id.event(), manifest_version: view.version, levels };
+    match offline.decide(command)? {
+        Outcome::PricesSet { price_version } => println!("prices version {price_version}"),
+        other => bail!("unexpected: {other:?}"),
+    }
+    Ok(())
+}
+
+fn set_on_sale(offline: &Offline, id: EventId, status: EventStatus) -> anyhow::Result<()> {
+    offline.event(id)?;
+    offline.decide(Command::SetOnSale { event: id.event(), status, actor: "command line".to_owned() })?;
+    println!("{id} is {}", status.word());
+    Ok(())
+}
+
+/// Faults of a description, one a line.
+fn faults(faults: Vec<FieldError>) -> anyhow::Error {
+    let lines: Vec<String> =
+        faults.iter().map(|fault| format!("  {}: {}", fault.pointer, fault.detail)).collect();
+    anyhow::anyhow!("not valid:\n{}", lines.join("\n"))
+}

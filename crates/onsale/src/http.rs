@@ -1,0 +1,22 @@
+//! The only place with our JSON and HTML: listeners, extractors, problems, and a file for each group of routes.
+
+pub(crate) mod extract;
+pub(crate) mod listener;
+pub(crate) mod problem;
+
+mod callbacks;
+mod caller;
+mod cases;
+mod docs;
+mod events;
+mod health;
+mod holds;
+mod keys;
+mod manifest;
+mod orders;
+mod reasons;
+pub(crate) mod router;
+mod seats;
+mod sessions;
+mod test_mode;
+pub(crate) mod wire;

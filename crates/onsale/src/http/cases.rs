@@ -1,0 +1,120 @@
+//! Reconciliation cases: questions about money that wait for proof or a person.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use onsale_core::command::{Command, Outcome};
+use onsale_core::id::{CaseId, EventNo};
+use onsale_core::limits::NOTE_BYTES_MAX;
+use onsale_core::reconcile::{Case, CaseAction, CaseStatus};
+use onsale_core::time::Timestamp;
+use onsale_store::Named;
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::app::App;
+
+use super::caller::{Operator, PathId, ReportReader};
+use super::extract::{ApiJson, ApiQuery};
+use super::problem::Problem;
+use super::reasons::{not_one_of, refused};
+use super::wire::{CaseActionJson, CaseJson, CasesJson, ResolutionJson, rfc3339};
+
+/// Cases in one answer; the open ones come first, the oldest first.
+const CASES_SHOWN_MAX: u32 = 1_000;
+
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list_cases)).routes(routes!(resolve_case))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    status: Option<String>,
+}
+
+/// Cases, by status.
+#[utoipa::path(get, path = "/v1/reconciliation/cases", tag = "Operator",
+    params(("status" = Option<String>, Query, description = "OPEN or CLOSED")), responses((status = 200, body = CasesJson)))]
+async fn list_cases(
+    State(app): State<Arc<App>>,
+    _: ReportReader,
+    ApiQuery(filter): ApiQuery<Filter>,
+) -> Result<Json<CasesJson>, Problem> {
+    let status = match filter.status.as_deref().map(CaseStatus::of) {
+        None => None,
+        Some(Ok(status)) => Some(status),
+        Some(Err(_)) => {
+            return Err(Problem::validation(vec![not_one_of("/query/status", &["OPEN", "CLOSED"])]));
+        }
+    };
+    let now = app.now();
+    let cases = app.store.read(|reader| reader.cases(status, CASES_SHOWN_MAX))?;
+    let ids = app.store.read(|reader| {
+        cases
+            .iter()
+            .map(|case| Ok(reader.event(case.event())?.map(|event| event.id.to_string())))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let cases = cases.into_iter().zip(ids).map(|(case, event_id)| case_json(case, event_id, now)).collect();
+    Ok(Json(CasesJson { cases }))
+}
+
+fn case_json(case: Case, event_id: Option<String>, now: Timestamp) -> CaseJson {
+    CaseJson {
+        case_id: case.id.to_string(),
+        event_id: event_id.filter(|_| case.event() != EventNo::HOUSE),
+        kind: case.kind.as_str(),
+        order_id: case.order.map(|order| order.to_string()),
+        operation_id: case.operation.map(|operation| operation.to_string()),
+        opened_at: rfc3339(case.opened_at),
+        age_s: now.since_ms(case.opened_at).max(0) / 1_000,
+        evidence: case.evidence,
+        status: case.status.word(),
+        owner: case.owner,
+        next_check_at: rfc3339(case.next_check_at),
+        resolution: case.resolution.map(|resolution| ResolutionJson {
+            action: resolution.action,
+            note: resolution.note,
+            actor: resolution.actor,
+            at: rfc3339(resolution.at),
+        }),
+    }
+}
+
+/// Acts on a case. Money that is asked back closes the case only by the provider's proof.
+#[utoipa::path(post, path = "/v1/reconciliation/cases/{case_id}/resolution", tag = "Operator", request_body = CaseActionJson,
+    params(("case_id" = String, Path)), responses((status = 200, body = CaseJson), (status = 409, description = "case-closed, action-not-possible")))]
+async fn resolve_case(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<CaseId>,
+    Operator(key): Operator,
+    ApiJson(body): ApiJson<CaseActionJson>,
+) -> Result<Json<CaseJson>, Problem> {
+    let action = match body.action.as_str() {
+        "void" => CaseAction::Void,
+        "refund" => CaseAction::Refund,
+        "confirm_if_bound" => CaseAction::ConfirmIfBound,
+        "release" => CaseAction::Release,
+        "dismiss" => CaseAction::Dismiss,
+        _ => {
+            let words = ["void", "refund", "confirm_if_bound", "release", "dismiss"];
+            return Err(Problem::validation(vec![not_one_of("/action", &words)]));
+        }
+    };
+    if body.note.trim().is_empty() || body.note.len() > NOTE_BYTES_MAX {
+        return Err(Problem::invalid("/note", format!("say why, in at most {NOTE_BYTES_MAX} bytes")));
+    }
+    let command = Command::ResolveCase { case: id, action, note: body.note, actor: key.to_string() };
+    match app.decide(command, None).await?.outcome {
+        Outcome::CaseActed => {}
+        Outcome::Refused(refusal) => return Err(refused(&app, id.event(), &refusal)),
+        other => unreachable!("a case is acted upon or refused: {other:?}"),
+    }
+    let (case, event_id) = app
+        .store
+        .read(|reader| Ok((reader.case(id)?, reader.event(id.event())?.map(|event| event.id.to_string()))))?;
+    let case = case.ok_or_else(super::reasons::not_found)?;
+    Ok(Json(case_json(case, event_id, app.now())))
+}

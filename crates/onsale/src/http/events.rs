@@ -1,0 +1,231 @@
+//! Events: making them, pricing them, opening and closing their sale, and what they add up to.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use onsale_core::command::{Command, Outcome};
+use onsale_core::event::EventStatus;
+use onsale_core::id::{EventId, SeatOrdinal};
+use onsale_core::refusal::Refusal;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::app::App;
+use crate::catalog::{ManifestIndex, Sale};
+use crate::new_event;
+
+use super::caller::{Operator, PathId, ReportReader};
+use super::extract::ApiJson;
+use super::problem::{Code, FieldError, Problem};
+use super::reasons::{not_found, not_one_of, refused};
+use super::wire::{
+    EventJson, NewEventJson, OnSaleJson, PriceVersionJson, PricesJson, ReportJson, SeatsStatusJson,
+};
+
+/// Tries to draw an event number that isn't taken; with a thousand events one draw in 16,000 is.
+const DRAWS_MAX: usize = 8;
+/// Seats whose status is set in one request.
+const SEATS_SET_MAX: usize = 10_000;
+
+/// For everyone.
+pub(crate) fn public_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list_events)).routes(routes!(get_event))
+}
+
+/// For operators.
+pub(crate) fn operator_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(create_event))
+        .routes(routes!(set_prices))
+        .routes(routes!(set_on_sale))
+        .routes(routes!(set_seats_status))
+        .routes(routes!(get_report))
+}
+
+#[derive(Serialize, ToSchema)]
+struct EventsJson {
+    events: Vec<EventJson>,
+}
+
+/// All events, newest first.
+#[utoipa::path(get, path = "/v1/events", tag = "Buyer", security(()), responses((status = 200, body = EventsJson)))]
+async fn list_events(State(app): State<Arc<App>>) -> Result<Json<EventsJson>, Problem> {
+    let events = app.store.read(|reader| reader.events())?;
+    Ok(Json(EventsJson { events: events.iter().map(EventJson::of).collect() }))
+}
+
+/// An event.
+#[utoipa::path(get, path = "/v1/events/{event_id}", tag = "Buyer", security(()), params(("event_id" = String, Path)),
+    responses((status = 200, body = EventJson), (status = 404)))]
+async fn get_event(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<EventId>,
+) -> Result<Json<EventJson>, Problem> {
+    let event = app.store.read(|reader| reader.event(id.event()))?;
+    let event = event.filter(|event| event.id == id && id.event().0 != 0).ok_or_else(not_found)?;
+    Ok(Json(EventJson::of(&event)))
+}
+
+/// Makes an event, as a draft.
+#[utoipa::path(post, path = "/v1/events", tag = "Operator", request_body = NewEventJson,
+    responses((status = 201, body = EventJson), (status = 422)))]
+async fn create_event(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    ApiJson(body): ApiJson<NewEventJson>,
+) -> Result<(StatusCode, Json<EventJson>), Problem> {
+    for _ in 0..DRAWS_MAX {
+        let event = new_event::from_json(&body, app.now()).map_err(Problem::validation)?;
+        match app.decide(Command::CreateEvent(Box::new(event.clone())), None).await?.outcome {
+            Outcome::EventCreated => {
+                let made = app.store.read(|reader| reader.event(event.no()))?.unwrap_or(event);
+                return Ok((StatusCode::CREATED, Json(EventJson::of(&made))));
+            }
+            Outcome::Refused(Refusal::NotReady(_)) => {}
+            other => unreachable!("an event is made or its number is taken: {other:?}"),
+        }
+    }
+    Err(Problem::new(Code::Internal, "No free event number was drawn."))
+}
+
+async fn sale_with_seats(app: &Arc<App>, id: EventId) -> Result<(Arc<Sale>, Arc<ManifestIndex>), Problem> {
+    let sale = app.sale(id).await?.ok_or_else(not_found)?;
+    let missing = || Problem::new(Code::ActionNotPossible, "The event has no seats: put a manifest first.");
+    let manifest = sale.manifest.clone().ok_or_else(missing)?;
+    Ok((sale, manifest))
+}
+
+/// Sets prices, as a new version. Holds in hand keep the prices they were promised, or are told.
+#[utoipa::path(put, path = "/v1/events/{event_id}/prices", tag = "Operator", request_body = PricesJson,
+    params(("event_id" = String, Path)), responses((status = 200, body = PriceVersionJson), (status = 422)))]
+async fn set_prices(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<EventId>,
+    _: Operator,
+    ApiJson(body): ApiJson<PricesJson>,
+) -> Result<Json<PriceVersionJson>, Problem> {
+    let (_, manifest) = sale_with_seats(&app, id).await?;
+    let levels = new_event::price_levels(
+        &manifest.view.manifest,
+        body.price_levels.iter().map(|price| (price.price_level.as_str(), price.amount_minor)),
+    );
+    let levels = levels.map_err(Problem::validation)?;
+    let command = Command::SetPrices { event: id.event(), manifest_version: manifest.view.version, levels };
+    match app.decide(command, None).await?.outcome {
+        Outcome::PricesSet { price_version } => Ok(Json(PriceVersionJson { price_version })),
+        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        other => unreachable!("prices are set or refused: {other:?}"),
+    }
+}
+
+/// Opens, halts or closes the sale.
+#[utoipa::path(put, path = "/v1/events/{event_id}/on-sale", tag = "Operator", request_body = OnSaleJson,
+    params(("event_id" = String, Path)), responses((status = 200, body = EventJson), (status = 409)))]
+async fn set_on_sale(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<EventId>,
+    Operator(key): Operator,
+    ApiJson(body): ApiJson<OnSaleJson>,
+) -> Result<Json<EventJson>, Problem> {
+    let status = match body.state.as_str() {
+        "open" => EventStatus::Open,
+        "paused" => EventStatus::Paused,
+        "closed" => EventStatus::Closed,
+        _ => return Err(Problem::validation(vec![not_one_of("/state", &["open", "paused", "closed"])])),
+    };
+    app.sale(id).await?.ok_or_else(not_found)?;
+    let command = Command::SetOnSale { event: id.event(), status, actor: key.to_string() };
+    match app.decide(command, None).await?.outcome {
+        Outcome::OnSaleSet => {
+            let event = app.store.read(|reader| reader.event(id.event()))?.ok_or_else(not_found)?;
+            Ok(Json(EventJson::of(&event)))
+        }
+        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        other => unreachable!("a sale's state is set or refused: {other:?}"),
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+struct SeatsSetJson {
+    seats: usize,
+}
+
+/// Keeps seats from sale, or puts them on sale; all or none.
+#[utoipa::path(put, path = "/v1/events/{event_id}/seats/status", tag = "Operator", request_body = SeatsStatusJson,
+    params(("event_id" = String, Path)), responses((status = 200, body = SeatsSetJson), (status = 409, description = "seat-unavailable")))]
+async fn set_seats_status(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<EventId>,
+    Operator(key): Operator,
+    ApiJson(body): ApiJson<SeatsStatusJson>,
+) -> Result<Json<SeatsSetJson>, Problem> {
+    let mut errors = Vec::new();
+    let not_for_sale = match body.status.as_str() {
+        "NOT_FOR_SALE" => true,
+        "AVAILABLE" => false,
+        _ => {
+            errors.push(not_one_of("/status", &["NOT_FOR_SALE", "AVAILABLE"]));
+            false
+        }
+    };
+    if body.seats.is_empty() || body.seats.len() > SEATS_SET_MAX {
+        errors.push(FieldError::new("/seats", format!("name 1 to {SEATS_SET_MAX} seats")));
+    }
+    let (_, manifest) = sale_with_seats(&app, id).await?;
+    let mut seats: Vec<SeatOrdinal> = Vec::with_capacity(body.seats.len());
+    for (index, name) in body.seats.iter().enumerate() {
+        match manifest.ordinal(name) {
+            Some(ordinal) => seats.push(ordinal),
+            None => errors.push(FieldError::new(format!("/seats/{index}"), "the event has no such seat")),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Problem::validation(errors));
+    }
+    seats.sort_unstable();
+    seats.dedup();
+    let count = seats.len();
+    let command = Command::SetSeatsStatus {
+        event: id.event(),
+        manifest_version: manifest.view.version,
+        seats,
+        not_for_sale,
+        actor: key.to_string(),
+    };
+    match app.decide(command, None).await?.outcome {
+        Outcome::SeatsStatusSet => Ok(Json(SeatsSetJson { seats: count })),
+        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        other => unreachable!("seats are set or refused: {other:?}"),
+    }
+}
+
+/// Counts and money.
+#[utoipa::path(get, path = "/v1/events/{event_id}/report", tag = "Operator", params(("event_id" = String, Path)),
+    responses((status = 200, body = ReportJson), (status = 404)))]
+async fn get_report(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<EventId>,
+    _: ReportReader,
+) -> Result<Json<ReportJson>, Problem> {
+    let sale = app.sale(id).await?.ok_or_else(not_found)?;
+    let shared = Arc::clone(&app);
+    let report = app.heavy(move || shared.store.read(|reader| reader.report(id.event()))).await?;
+    Ok(Json(ReportJson {
+        available: report.available,
+        held: report.held,
+        sold: report.sold,
+        not_for_sale: report.not_for_sale,
+        orders: report.orders_confirmed,
+        orders_awaiting_payment: report.orders_awaiting_payment,
+        orders_cancelled: report.orders_cancelled,
+        orders_expired: report.orders_expired,
+        gross_minor: report.gross_minor,
+        captured_minor: report.captured_minor,
+        returning_minor: report.returning_minor,
+        currency: sale.event.currency.to_string(),
+        cases_open: report.cases_open,
+    }))
+}

@@ -1,0 +1,89 @@
+//! Orders as their buyers see them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use onsale_core::id::OrderId;
+use onsale_store::{Named, OrderView};
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::app::App;
+
+use super::caller::{AnyCaller, PathId};
+use super::extract::ApiQuery;
+use super::holds::{may_see, priced};
+use super::problem::Problem;
+use super::reasons::not_found;
+use super::wire::{NextActionJson, OrderJson};
+
+/// Longest an answer is held back.
+const WAIT_S_MAX: u64 = 30;
+
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(get_order))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    wait_s: Option<u64>,
+}
+
+/// An order as it stands; with `wait_s`, as soon as it stands differently.
+#[utoipa::path(get, path = "/v1/orders/{order_id}", tag = "Buyer",
+    params(("order_id" = String, Path), ("wait_s" = Option<u64>, Query, description = "hold the answer until the state changes, at most 30")),
+    responses((status = 200, body = OrderJson), (status = 404)))]
+async fn get_order(
+    State(app): State<Arc<App>>,
+    PathId(id): PathId<OrderId>,
+    AnyCaller(caller): AnyCaller,
+    ApiQuery(wait): ApiQuery<Wait>,
+) -> Result<Json<OrderJson>, Problem> {
+    let wait_s = wait.wait_s.unwrap_or(0);
+    if wait_s > WAIT_S_MAX {
+        return Err(Problem::invalid("/query/wait_s", format!("must be at most {WAIT_S_MAX}")));
+    }
+    let end = Instant::now() + Duration::from_secs(wait_s);
+    let read = || app.store.read(|reader| reader.order(id));
+    let first = read()?.ok_or_else(not_found)?;
+    may_see(&caller, &first.order.account)?;
+    let mut view = first.clone();
+    while wait_s > 0 && is_same(&view, &first) && !*app.stopping.borrow() {
+        // The signal is asked for before the look, so that no change falls between the two.
+        let Some(signal) = app.followers.orders.next_change(id) else {
+            break;
+        };
+        view = read()?.ok_or_else(not_found)?;
+        if !is_same(&view, &first) || timeout_at(end, signal).await.is_err() {
+            break;
+        }
+        view = read()?.ok_or_else(not_found)?;
+    }
+    let event = app.store.read(|reader| reader.event(id.event()))?.ok_or_else(not_found)?;
+    let sale = app.sale(event.id).await?.ok_or_else(not_found)?;
+    let manifest = sale.manifest.clone().ok_or_else(not_found)?;
+    let OrderView { order, seats, next_action_url } = view;
+    Ok(Json(OrderJson {
+        order_id: order.id.to_string(),
+        hold_id: order.hold.to_string(),
+        event_id: event.id.to_string(),
+        order_status: order.status.word(),
+        payment_status: order.payment_status.word(),
+        seats: priced(&manifest, &seats),
+        ga: Vec::new(),
+        total_minor: order.total.amount_minor,
+        currency: order.total.currency.to_string(),
+        next_action: next_action_url.map(|url| NextActionJson { kind: "redirect", url }),
+        tickets_ready: false,
+    }))
+}
+
+fn is_same(now: &OrderView, before: &OrderView) -> bool {
+    now.order.status == before.order.status
+        && now.order.payment_status == before.order.payment_status
+        && now.next_action_url == before.next_action_url
+}

@@ -1,0 +1,115 @@
+//! Refusals and failures as problems.
+
+use onsale_core::id::EventNo;
+use onsale_core::refusal::Refusal;
+use onsale_store::{StoreError, SubmitError};
+
+use crate::app::{App, AppError};
+
+use super::problem::{Code, FieldError, Problem};
+
+/// A refusal of the core as a problem. Seats are named by the organiser's ids.
+pub(crate) fn refused(app: &App, event: EventNo, refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::KeyReused => Problem::new(
+            Code::IdempotencyKeyReused,
+            "This key was used for another request; a new request needs a new key.",
+        ),
+        Refusal::NotFound => not_found(),
+        Refusal::EventPaused => Problem::new(Code::EventPaused, "The sale is paused.").retry_after(10),
+        Refusal::NotOnSale => Problem::new(Code::EventNotOnSale, "The event is not on sale now."),
+        Refusal::ManifestChanged => {
+            Problem::new(Code::Overloaded, "The seats were laid out anew while this was being read.")
+                .retry_after(1)
+        }
+        Refusal::ManifestFrozen => {
+            Problem::new(Code::ManifestFrozen, "The event has been opened: its seats can't be laid out anew.")
+        }
+        Refusal::NotReady(why) => Problem::new(Code::ActionNotPossible, format!("Not done: {why}.")),
+        Refusal::TooManySeats { limit } => {
+            Problem::new(Code::TooManySeats, format!("A hold of this event has at most {limit} seats."))
+                .with("limit", *limit)
+        }
+        Refusal::AccountLimit { limit, in_use } => Problem::new(
+            Code::AccountLimit,
+            format!("An account may have {limit} tickets of this event; this one has {in_use}."),
+        )
+        .with("limit", *limit)
+        .with("in_use", *in_use),
+        Refusal::SeatUnavailable(seats) => {
+            let sale = app.followers.catalog.fresh(event);
+            let manifest = sale.as_ref().and_then(|sale| sale.manifest.as_ref());
+            let names: Vec<String> = match manifest {
+                Some(manifest) => seats.iter().map(|seat| manifest.seat_id(*seat).to_owned()).collect(),
+                None => Vec::new(),
+            };
+            Problem::new(
+                Code::SeatUnavailable,
+                "Someone else has these seats, or they are not for sale; nothing was changed.",
+            )
+            .with("seats", names)
+        }
+        Refusal::HoldExpired => Problem::new(Code::HoldExpired, "The hold's time is over."),
+        Refusal::HoldNotActive => Problem::new(Code::HoldNotActive, "The hold has been released or used."),
+        Refusal::PaymentPending => {
+            Problem::new(Code::PaymentPending, "A payment is still open; its result comes first.")
+        }
+        Refusal::PriceChanged => Problem::new(
+            Code::PriceChanged,
+            "The prices of these seats have changed since they were held: release them and hold them anew.",
+        ),
+        Refusal::TooLittleTime => {
+            Problem::new(Code::TooLittleTime, "The hold ends before a payment could be finished.")
+        }
+        Refusal::AttemptsExhausted => {
+            Problem::new(Code::AttemptsExhausted, "This order has been tried as often as it may.")
+        }
+        Refusal::PaymentsSaturated => {
+            Problem::new(Code::Overloaded, "Too many payments of this event are open at once.").retry_after(5)
+        }
+        Refusal::CaseClosed => Problem::new(Code::CaseClosed, "The case is closed."),
+        Refusal::ActionNotPossible(why) => Problem::new(Code::ActionNotPossible, format!("Not done: {why}.")),
+    }
+}
+
+/// There is no such thing, or the caller may not know of it.
+pub(crate) fn not_found() -> Problem {
+    Problem::new(Code::NotFound, "There is nothing here that you may see.")
+}
+
+/// A member that isn't one of its words.
+pub(crate) fn not_one_of(pointer: &str, words: &[&str]) -> FieldError {
+    FieldError::new(pointer, format!("must be one of: {}", words.join(", ")))
+}
+
+impl From<AppError> for Problem {
+    fn from(error: AppError) -> Problem {
+        match error {
+            AppError::Submit(SubmitError::Overloaded | SubmitError::Expired) => {
+                Problem::new(Code::Overloaded, "The sale is very busy; nothing was done.")
+            }
+            AppError::Submit(SubmitError::Unavailable(cause)) => {
+                tracing::error!(cause, "The database could not decide");
+                Problem::new(Code::AuthorityUnavailable, "The database can't be used now; nothing was done.")
+            }
+            AppError::Submit(SubmitError::Unknown(cause)) => {
+                tracing::error!(cause, "A commit's outcome is unknown");
+                Problem::new(
+                    Code::OutcomeUnknown,
+                    "Ask again with the same key: the answer will be the truth.",
+                )
+            }
+            AppError::Store(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, "The database could not be read");
+                Problem::new(Code::AuthorityUnavailable, "The database can't be read now.")
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        AppError::from(error).into()
+    }
+}

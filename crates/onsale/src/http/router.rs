@@ -1,0 +1,101 @@
+//! Every route on one screen: which listener has which, and what surrounds them all.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::get;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::app::App;
+
+use super::problem::{page, unknown_method, unknown_route};
+use super::{
+    callbacks, cases, docs, events, health, holds, keys, manifest, orders, seats, sessions, test_mode,
+};
+
+/// What buyers may call. An operator's or a partner's key works here too.
+fn buyer_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .merge(sessions::routes())
+        .merge(events::public_routes())
+        .merge(manifest::public_routes())
+        .merge(seats::routes())
+        .merge(holds::routes())
+        .merge(orders::routes())
+        .merge(callbacks::routes())
+        .merge(health::routes())
+}
+
+/// What only the operators' listener has.
+fn operator_only_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .merge(events::operator_routes())
+        .merge(manifest::operator_routes())
+        .merge(cases::routes())
+        .merge(keys::routes())
+        .merge(health::operator_routes())
+}
+
+/// The document of all routes.
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    let routes = OpenApiRouter::with_openapi(docs::Document::openapi());
+    let (_, document) = routes.merge(buyer_routes()).merge(operator_only_routes()).split_for_parts();
+    document
+}
+
+/// The buyers' listener.
+pub(crate) fn buyers(app: &Arc<App>) -> Router {
+    let (router, _) = OpenApiRouter::<Arc<App>>::new().merge(buyer_routes()).split_for_parts();
+    surround(router, app)
+}
+
+/// The operators' listener: everything, and test mode's own.
+pub(crate) fn operators(app: &Arc<App>) -> Router {
+    let routes = OpenApiRouter::<Arc<App>>::new().merge(buyer_routes()).merge(operator_only_routes());
+    let (router, _) = routes.split_for_parts();
+    let router = if app.test_mode { router.merge(test_mode::routes()) } else { router };
+    surround(router, app)
+}
+
+fn surround(router: Router<Arc<App>>, app: &Arc<App>) -> Router {
+    router
+        .route("/problems", get(page::problem_list))
+        .route("/problems/{code}", get(page::problem_page))
+        .merge(SwaggerUi::new("/docs").url("/openapi.json", openapi()))
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(unknown_method)
+        .layer(from_fn_with_state(Arc::clone(app), measure))
+        .with_state(Arc::clone(app))
+}
+
+/// Measures each request by its route's template, never by its path: labels don't grow with the crowd.
+async fn measure(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let method = method_name(request.method());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "unknown".into(), |path| path.as_str().into());
+    let response = next.run(request).await;
+    app.metrics.request(method, route, response.status().as_u16(), begun.elapsed());
+    response
+}
+
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "_OTHER",
+    }
+}

@@ -1,0 +1,158 @@
+//! What the operator's monitoring reads (ECOSYSTEM's names: base units, no label that grows with the crowd).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::app::App;
+
+/// Seconds; the targets of 0.2, 0.25 and 0.3 are among them.
+const LATENCY_BUCKETS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 1.0, 2.5, 10.0];
+
+/// A request by its route.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct RequestLabels {
+    http_request_method: &'static str,
+    http_route: Arc<str>,
+    http_response_status_code: u16,
+}
+
+/// Something by how it ended.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+/// Counters that handlers and workers raise.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    holds: Family<OutcomeLabel, Counter>,
+    callbacks: Family<OutcomeLabel, Counter>,
+    payments: Family<OutcomeLabel, Counter>,
+    gauges: Gauges,
+}
+
+#[derive(Default)]
+struct Gauges {
+    queue: Gauge,
+    connections: Gauge,
+    backlog: Family<BacklogLabel, Gauge>,
+    backlog_age: Family<BacklogLabel, Gauge<f64, AtomicU64>>,
+    writer: Family<WriterLabel, Gauge<f64, AtomicU64>>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BacklogLabel {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct WriterLabel {
+    figure: &'static str,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Metrics {
+        let mut registry = Registry::default();
+        let requests: Family<RequestLabels, Histogram, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(LATENCY_BUCKETS));
+        let (holds, callbacks, payments, gauges) =
+            (Family::default(), Family::default(), Family::default(), Gauges::default());
+        registry.register_with_unit(
+            "http_server_request_duration",
+            "Time from a request's header to its answer",
+            Unit::Seconds,
+            requests.clone(),
+        );
+        registry.register("onsale_hold_attempts", "Holds asked for, by outcome", holds.clone());
+        registry.register("onsale_callbacks", "Callbacks of the provider, by verdict", callbacks.clone());
+        registry.register(
+            "onsale_payment_calls",
+            "Calls to the provider, by how they ended",
+            payments.clone(),
+        );
+        registry.register(
+            "onsale_writer_queue_depth",
+            "Commands waiting for the writer",
+            gauges.queue.clone(),
+        );
+        registry.register(
+            "onsale_connections_open",
+            "Open connections on both listeners",
+            gauges.connections.clone(),
+        );
+        registry.register("onsale_backlog", "What waits, by kind", gauges.backlog.clone());
+        registry.register_with_unit(
+            "onsale_backlog_age",
+            "Age of the oldest of what waits, by kind",
+            Unit::Seconds,
+            gauges.backlog_age.clone(),
+        );
+        registry.register(
+            "onsale_writer",
+            "What the writer has done since the start, by figure",
+            gauges.writer.clone(),
+        );
+        Metrics { registry, requests, holds, callbacks, payments, gauges }
+    }
+
+    pub(crate) fn request(&self, method: &'static str, route: Arc<str>, status: u16, took: Duration) {
+        let labels = RequestLabels {
+            http_request_method: method,
+            http_route: route,
+            http_response_status_code: status,
+        };
+        self.requests.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn hold(&self, outcome: &'static str) {
+        self.holds.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    pub(crate) fn callback(&self, outcome: &'static str) {
+        self.callbacks.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    pub(crate) fn payment_call(&self, outcome: &'static str) {
+        self.payments.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// The text a scrape gets. Reads the backlog from the database.
+    pub(crate) fn render(&self, app: &App) -> Result<String, onsale_store::StoreError> {
+        let now = app.now();
+        for (kind, count, oldest) in app.store.read(|reader| reader.backlog(now))? {
+            let label = BacklogLabel { kind };
+            self.gauges.backlog.get_or_create(&label).set(count as i64);
+            let age_s = oldest.map_or(0.0, |at| now.since_ms(at).max(0) as f64 / 1_000.0);
+            self.gauges.backlog_age.get_or_create(&label).set(age_s);
+        }
+        self.gauges.queue.set(app.store.queue_depth() as i64);
+        self.gauges.connections.set(app.connections.open.load(Ordering::Relaxed) as i64);
+        let stats = app.store.stats();
+        for (figure, value, per) in [
+            ("batches", &stats.batches, 1.0),
+            ("commands", &stats.commands, 1.0),
+            ("refused_queue_full", &stats.overloaded, 1.0),
+            ("dropped_past_deadline", &stats.expired, 1.0),
+            ("failed_batches", &stats.failed, 1.0),
+            ("queue_wait_seconds", &stats.queue_wait_us, 1_000_000.0),
+            ("busy_seconds", &stats.busy_us, 1_000_000.0),
+        ] {
+            let value = value.load(Ordering::Relaxed) as f64 / per;
+            self.gauges.writer.get_or_create(&WriterLabel { figure }).set(value);
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing to a string can't fail");
+        Ok(text)
+    }
+}

@@ -1,0 +1,216 @@
+//! A running server: started from settings, stopped without losing anything it accepted.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use onsale_core::id::{EventNo, KeyId, Seed};
+use onsale_store::{ApiKey, Clock, Options, Role, Store};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::app::{App, Followers, Gateways, heavy_reads};
+use crate::auth::{self, API_KEY_LENGTH_MIN, Auth};
+use crate::clock::ServerClock;
+use crate::config::Settings;
+use crate::gateway::simulator::{Simulator, SimulatorConfig};
+use crate::gateway::stripe::{Stripe, StripeConfig};
+use crate::http::listener::{self, ListenerLimits};
+use crate::http::router;
+use crate::metrics::Metrics;
+use crate::worker;
+
+/// Calls to the provider at once on behalf of callbacks.
+const CALLBACK_CONNECTIONS_MAX: usize = 128;
+
+/// How a server is started, beside its settings.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mode {
+    /// The clock can be moved, and there are routes to do it.
+    pub(crate) test: bool,
+    /// In test mode: workers run by themselves all the same.
+    pub(crate) workers: bool,
+    /// Run the payment simulator in this process, here, and pay through it.
+    pub(crate) simulator: Option<SocketAddr>,
+}
+
+/// A server that serves.
+pub(crate) struct Server {
+    pub(crate) listen: SocketAddr,
+    pub(crate) operator_listen: SocketAddr,
+    pub(crate) simulator: Option<Simulator>,
+    pub(crate) app: Arc<App>,
+    drain: Duration,
+    stopping: watch::Sender<bool>,
+    closing: watch::Sender<bool>,
+    listeners: Vec<JoinHandle<()>>,
+    workers: JoinSet<()>,
+}
+
+impl Server {
+    /// Starts a server; when this returns it serves. A key made at the first start is written to `operator.key`.
+    pub(crate) async fn start(settings: &Settings, mode: Mode) -> anyhow::Result<Server> {
+        if mode.test {
+            let loopback = settings.listen.ip().is_loopback() && settings.operator_listen.ip().is_loopback();
+            ensure!(loopback, "test mode is refused: a listener is not on loopback");
+            tracing::warn!(
+                test_mode = true,
+                "Test mode: anyone who reaches the operators' listener can move the clock"
+            );
+        }
+        let clock =
+            Arc::new(if mode.test { ServerClock::movable(mode.workers) } else { ServerClock::system() });
+        let followers = Arc::new(Followers::default());
+        let following = Arc::clone(&followers);
+        let options = Options::new(settings.data.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let store = Store::open(options, move |committed| following.follow(committed))?;
+        let session_secret =
+            store.secret("session", rand::random::<[u8; 32]>().to_vec(), clock.now()).await?;
+        let auth = Auth::new(&session_secret);
+        first_key(settings, &store, &clock).await?;
+
+        let (gateway, simulator) = payment(settings, mode).await?;
+        let buyers = listener::bind(settings.listen)
+            .with_context(|| format!("failed to listen on {}", settings.listen))?;
+        let operators = listener::bind(settings.operator_listen)
+            .with_context(|| format!("failed to listen on {}", settings.operator_listen))?;
+        let (listen, operator_listen) = (buyers.local_addr()?, operators.local_addr()?);
+        if let Some(simulator) = &simulator {
+            simulator.set_webhook_url(format!("http://{listen}/v1/payment-callbacks/stripe"));
+        }
+        let limits = ListenerLimits {
+            connections_max: settings.http.connections_max,
+            header_read_timeout_ms: settings.http.header_read_timeout_ms,
+            ..ListenerLimits::default()
+        };
+        let (stopping, is_stopping) = watch::channel(false);
+        let (closing, is_closing) = watch::channel(false);
+        let app = Arc::new(App {
+            store,
+            clock,
+            auth,
+            followers,
+            gateway,
+            metrics: Arc::new(Metrics::new()),
+            connections: Arc::clone(&limits.stats),
+            heavy: heavy_reads(),
+            in_flight: Default::default(),
+            stopping: is_stopping,
+            test_mode: mode.test,
+        });
+        app.reload_keys()?;
+        let mut workers = worker::start_following(&app);
+        if !mode.test || mode.workers {
+            let mut own = worker::start(&app);
+            workers.spawn(async move { while own.join_next().await.is_some() {} });
+        }
+        let listeners = vec![
+            tokio::spawn(listener::serve(buyers, router::buyers(&app), limits.clone(), is_closing.clone())),
+            tokio::spawn(listener::serve(operators, router::operators(&app), limits, is_closing)),
+        ];
+        let drain = Duration::from_millis(settings.http.drain_ms);
+        Ok(Server { listen, operator_listen, simulator, app, drain, stopping, closing, listeners, workers })
+    }
+
+    /// Stops: first it says so, then it takes no more, then it finishes what it took.
+    pub(crate) async fn stop(self) {
+        self.stopping.send_replace(true);
+        self.app.followers.orders.wake_all();
+        tokio::time::sleep(self.drain).await;
+        self.closing.send_replace(true);
+        for listener in self.listeners {
+            let _ = listener.await;
+        }
+        let mut workers = self.workers;
+        while workers.join_next().await.is_some() {}
+        let app = self.app;
+        let _ = tokio::task::spawn_blocking(move || app.store.close()).await;
+        if let Some(simulator) = self.simulator {
+            simulator.stop().await;
+        }
+    }
+}
+
+async fn payment(settings: &Settings, mode: Mode) -> anyhow::Result<(Option<Gateways>, Option<Simulator>)> {
+    let configured = &settings.payment;
+    let (base_url, secret_key, webhook_secrets, simulator) = match mode.simulator {
+        Some(listen) => {
+            let webhook_secret = format!("whsec_{}", URL_SAFE_NO_PAD.encode(rand::random::<[u8; 24]>()));
+            let config = SimulatorConfig {
+                listen,
+                webhook_secret: webhook_secret.clone(),
+                webhook_url: None,
+                seed: rand::random(),
+            };
+            let simulator = Simulator::start(config)
+                .await
+                .with_context(|| format!("failed to start the payment simulator on {listen}"))?;
+            (
+                format!("http://{}", simulator.addr),
+                "sk_test_simulator".to_owned(),
+                vec![webhook_secret],
+                Some(simulator),
+            )
+        }
+        None if configured.secret_key.is_empty() => {
+            tracing::warn!("No payment provider is configured: nobody can pay");
+            return Ok((None, None));
+        }
+        None => {
+            let (key, secrets) = (configured.secret_key.clone(), configured.webhook_secrets.clone());
+            (configured.base_url.clone(), key, secrets, None)
+        }
+    };
+    let adapter = |connections_max| {
+        Stripe::new(StripeConfig {
+            base_url: base_url.clone(),
+            secret_key: secret_key.clone(),
+            webhook_secrets: webhook_secrets.clone(),
+            request_timeout_ms: configured.request_timeout_ms,
+            connections_max,
+        })
+    };
+    let for_workers = adapter(configured.connections_max)?;
+    let for_callbacks = adapter(CALLBACK_CONNECTIONS_MAX)?;
+    Ok((Some(Gateways { for_workers, for_callbacks }), simulator))
+}
+
+/// On an empty database: the operator's key, from the environment, or made and left in a file only its owner can read.
+async fn first_key(settings: &Settings, store: &Store, clock: &ServerClock) -> anyhow::Result<()> {
+    if !store.read(|reader| reader.api_keys())?.is_empty() {
+        return Ok(());
+    }
+    let given = std::env::var("ONSALE_OPERATOR_KEY").ok().filter(|key| !key.is_empty());
+    let secret = match &given {
+        Some(key) => {
+            let fits = key.starts_with("osk_")
+                && key.len() >= API_KEY_LENGTH_MIN
+                && key.bytes().all(|b| b.is_ascii_graphic());
+            ensure!(
+                fits,
+                "ONSALE_OPERATOR_KEY must begin with osk_ and have at least {API_KEY_LENGTH_MIN} visible characters"
+            );
+            key.clone()
+        }
+        None => auth::new_api_secret(),
+    };
+    let key_id: KeyId = Seed::new(EventNo::HOUSE, clock.now(), rand::random()).mint();
+    let digest = auth::digest(&secret);
+    if given.is_none() {
+        let path = settings.data.join("operator.key");
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        file.write_all(format!("{secret}\n").as_bytes())?;
+        file.sync_all()?;
+        tracing::warn!(path = %path.display(), "Made an operator's key; it is in this file");
+    }
+    let name = "first operator".to_owned();
+    let key = ApiKey { key_id, secret_sha256: digest, role: Role::Operator, name, created_at: clock.now() };
+    store.add_key(key).await?;
+    Ok(())
+}

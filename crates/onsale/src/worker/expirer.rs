@@ -1,0 +1,35 @@
+//! Ends holds whose time has come, and forgets what need not be remembered. Only for promptness: whoever wants the seats of
+//! an expired hold takes them without it.
+
+use std::sync::Arc;
+
+use onsale_core::command::Command;
+use onsale_core::limits::IDEMPOTENCY_TTL_MS;
+use tokio::task::JoinSet;
+
+use crate::app::App;
+
+/// Holds ended together; they share a few transactions.
+const TOGETHER_MAX: u32 = 256;
+/// Rounds in a pass, so that one pass always ends.
+const ROUNDS_MAX: usize = 400;
+
+pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
+    for _ in 0..ROUNDS_MAX {
+        let now = app.now();
+        let due = app.store.read(|reader| reader.due_holds(now, TOGETHER_MAX))?;
+        if due.is_empty() {
+            break;
+        }
+        let mut endings = JoinSet::new();
+        for hold in due {
+            let app = Arc::clone(app);
+            endings.spawn(async move { app.record(Command::ExpireHold { hold }).await });
+        }
+        while let Some(ended) = endings.join_next().await {
+            ended??;
+        }
+    }
+    app.store.forget_keys(app.now().plus_ms(-IDEMPOTENCY_TTL_MS)).await?;
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Looks again at callbacks that could not be placed or proven when they came.
+
+use std::sync::Arc;
+
+use onsale_store::CallbackDue;
+
+use crate::app::App;
+use crate::callbacks;
+
+/// Callbacks looked at in a pass.
+const TOGETHER_MAX: u32 = 200;
+
+pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
+    let now = app.now();
+    let due: Vec<CallbackDue> = app.store.read(|reader| reader.due_callbacks(now, TOGETHER_MAX))?;
+    for callback in due {
+        callbacks::judge(app, callback, true).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,402 @@
+//! A hall on sale over a real database. Every test ends with [`World::finish`], which audits the database and compares what
+//! the log tells with what the seats show; a test that forgets it fails.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use onsale_core::command::{Answer, Command, Decision, Outcome, PlacedHold, Request};
+use onsale_core::event::{Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder};
+use onsale_core::gateway::{IntentState, Observation};
+use onsale_core::id::{AccountId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
+use onsale_core::idempotency::RequestKey;
+use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
+use onsale_core::money::Currency;
+use onsale_core::payment::{Operation, OperationKind};
+use onsale_core::time::Timestamp;
+use onsale_store::{Clock, HoldView, Options, OrderView, Store, SubmitError};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// The event of most tests.
+pub(crate) const HALL: EventNo = EventNo(1);
+/// When every test begins.
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+/// Prices of the hall's two levels; seats stand in them by turns.
+pub(crate) const PRICES: [i64; 2] = [5_000, 3_000];
+
+/// A clock that stands still until it is set.
+pub(crate) struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+impl TestClock {
+    pub(crate) fn new() -> Arc<TestClock> {
+        Arc::new(TestClock(AtomicI64::new(START.millis())))
+    }
+
+    pub(crate) fn set(&self, at: Timestamp) {
+        self.0.store(at.millis(), Ordering::SeqCst);
+    }
+}
+
+pub(crate) fn account(name: &str) -> AccountId {
+    AccountId::parse(name).expect("a test's account is an account")
+}
+
+pub(crate) fn ada() -> AccountId {
+    account("ada")
+}
+
+pub(crate) fn ben() -> AccountId {
+    account("ben")
+}
+
+pub(crate) fn ordinals(seats: &[u32]) -> Vec<SeatOrdinal> {
+    seats.iter().copied().map(SeatOrdinal).collect()
+}
+
+/// The product's usual rules.
+pub(crate) fn policy() -> Policy {
+    Policy {
+        hold_ttl_ms: 300_000,
+        payment_grace_ms: 120_000,
+        seats_per_hold_max: 6,
+        tickets_per_account_max: 6,
+        payment_pending_per_account_max: 2,
+        payment_pending_max: 100,
+        admission: Admission::Open,
+        queue_order: QueueOrder::Fifo,
+        shoppers_max: 10_000,
+        in_doubt: InDoubt::Keep,
+        orphan_seats: OrphanSeats::Allow,
+        payment: PaymentMode::AuthorizeThenCapture,
+    }
+}
+
+pub(crate) fn draft(no: EventNo, policy: Policy) -> Event {
+    Event {
+        id: Seed::new(no, START, 0).mint(),
+        name: format!("hall {}", no.0),
+        currency: Currency::parse("EUR").expect("three capital letters"),
+        starts_at: START.plus_ms(86_400_000),
+        on_sale_at: None,
+        off_sale_at: None,
+        timezone: "Europe/Vienna".to_owned(),
+        created_at: START,
+        status: EventStatus::Draft,
+        policy,
+        epoch: 1,
+        clock: Timestamp::ZERO,
+        version: 0,
+        manifest_version: 0,
+        seat_count: 0,
+        price_level_count: 0,
+        price_version: 0,
+        payment_pending: 0,
+    }
+}
+
+pub(crate) fn manifest(seats: u32) -> Manifest {
+    let level = |name: &str| PriceLevel { name: name.to_owned(), color: None };
+    let seat = |ordinal: u32| ManifestSeat {
+        seat_id: format!("S-{ordinal}"),
+        section: 0,
+        row: (ordinal / 50).to_string(),
+        seat: (ordinal % 50).to_string(),
+        price_level: (ordinal % 2) as u16,
+        x: f64::from(ordinal % 50),
+        y: f64::from(ordinal / 50),
+        accessible: false,
+        companion_of: None,
+        restricted_view: false,
+        not_for_sale: false,
+    };
+    Manifest {
+        price_levels: vec![level("stalls"), level("circle")],
+        sections: vec!["house".to_owned()],
+        seats: (0..seats).map(seat).collect(),
+        ga_areas: Vec::new(),
+    }
+}
+
+/// A request with ids that no other test request has, in this process or another.
+pub(crate) fn request(command: Command, now: Timestamp) -> Request {
+    static DRAWN: AtomicU64 = AtomicU64::new(0);
+    let chance = (u64::from(std::process::id()) << 32) | DRAWN.fetch_add(1 << 6, Ordering::SeqCst);
+    let seed = Seed::new(command.event(), now, chance);
+    Request { command, key: None, seed }
+}
+
+/// Waits for a state that other threads bring about.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A folder with a database, its store, and a clock.
+pub(crate) struct World {
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) folder: TempDir,
+    finished: bool,
+}
+
+/// A hall with so many seats, priced and open.
+pub(crate) fn hall(seats: u32, policy: Policy) -> World {
+    let world = World::empty();
+    world.add_event(HALL, seats, policy);
+    world
+}
+
+impl World {
+    /// A new database without an event.
+    pub(crate) fn empty() -> World {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let clock = TestClock::new();
+        let store = open(folder.path(), &clock);
+        World { store: Arc::new(store), clock, folder, finished: false }
+    }
+
+    pub(crate) fn add_event(&self, no: EventNo, seats: u32, policy: Policy) {
+        let levels = (0..).zip(PRICES).collect();
+        for command in [
+            Command::CreateEvent(Box::new(draft(no, policy))),
+            Command::ReplaceManifest { event: no, manifest: Arc::new(manifest(seats)) },
+            Command::SetPrices { event: no, manifest_version: 1, levels },
+            Command::SetOnSale { event: no, status: EventStatus::Open, actor: "test".to_owned() },
+        ] {
+            let outcome = self.submit(command);
+            assert!(!matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+        }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options::new(self.folder.path().to_owned(), Arc::clone(&self.clock) as Arc<dyn Clock>)
+    }
+
+    /// Closes the database and opens it again.
+    pub(crate) fn reopen(&mut self, options: Options) {
+        self.store.close();
+        self.store = Arc::new(Store::open(options, |_| ()).expect("the database opens again"));
+    }
+
+    /// Another store on the same file, with its own connections and its own writer, like another process.
+    pub(crate) fn another_store(&self) -> Store {
+        open(self.folder.path(), &self.clock)
+    }
+
+    /// A plain connection to the same file.
+    pub(crate) fn db(&self) -> Connection {
+        Connection::open(self.store.path()).expect("the database opens")
+    }
+
+    /// Keeps every writer out until it is dropped.
+    pub(crate) fn lock(&self) -> Connection {
+        let db = self.db();
+        db.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes now");
+        db
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn pass_ms(&self, millis: i64) {
+        self.clock.set(self.now().plus_ms(millis));
+    }
+
+    pub(crate) fn request(&self, command: Command) -> Request {
+        request(command, self.now())
+    }
+
+    pub(crate) fn submit(&self, command: Command) -> Outcome {
+        self.try_submit(command).expect("the store decides")
+    }
+
+    pub(crate) fn try_submit(&self, command: Command) -> Result<Outcome, SubmitError> {
+        self.store.submit_blocking(self.request(command)).map(|decision| decision.outcome)
+    }
+
+    pub(crate) fn submit_keyed(&self, id: u128, digest: u128, command: Command) -> Decision {
+        let request = Request { key: Some(RequestKey { id, digest }), ..self.request(command) };
+        self.store.submit_blocking(request).expect("the store decides")
+    }
+
+    pub(crate) fn place(&self, account: &AccountId, seats: &[u32]) -> Outcome {
+        self.submit(place_hold(account, seats))
+    }
+
+    pub(crate) fn placed(&self, account: &AccountId, seats: &[u32]) -> PlacedHold {
+        match self.place(account, seats) {
+            Outcome::HoldPlaced(placed) => placed,
+            other => panic!("{account} wants {seats:?}: {other:?}"),
+        }
+    }
+
+    pub(crate) fn hold(&self, account: &AccountId, seats: &[u32]) -> HoldId {
+        self.placed(account, seats).hold.id
+    }
+
+    /// Begins to pay for a hold: its order and the attempt.
+    pub(crate) fn checkout(&self, hold: HoldId, account: &AccountId) -> (OrderId, OperationId) {
+        match self.submit(checkout(hold, account)) {
+            Outcome::CheckoutBegun(order) => {
+                let attempt = self.live(order, OperationKind::Authorize);
+                (order, attempt.expect("a checkout begins an attempt").id)
+            }
+            other => panic!("{account} pays for {hold}: {other:?}"),
+        }
+    }
+
+    /// Begins to pay and tells the provider's name for it.
+    pub(crate) fn checkout_as(
+        &self,
+        hold: HoldId,
+        account: &AccountId,
+        reference: &str,
+    ) -> (OrderId, OperationId) {
+        let (order, attempt) = self.checkout(hold, account);
+        let outcome =
+            self.submit(Command::RecordReference { operation: attempt, reference: reference.to_owned() });
+        assert_eq!(outcome, Outcome::MayConfirm);
+        (order, attempt)
+    }
+
+    /// A sale up to its authorization.
+    pub(crate) fn sell(
+        &self,
+        account: &AccountId,
+        seats: &[u32],
+        reference: &str,
+    ) -> (OrderId, OperationId) {
+        let (order, attempt) = self.checkout_as(self.hold(account, seats), account, reference);
+        self.observe(attempt, self.observed(order, attempt, reference, IntentState::Authorized));
+        (order, attempt)
+    }
+
+    /// What the provider says of an attempt, in the order's amount.
+    pub(crate) fn observed(
+        &self,
+        order: OrderId,
+        operation: OperationId,
+        reference: &str,
+        state: IntentState,
+    ) -> Observation {
+        let amount = self.order(order).order.total;
+        let (order, operation) = (Some(order), Some(operation));
+        Observation { reference: reference.to_owned(), state, amount, refunded_minor: 0, order, operation }
+    }
+
+    pub(crate) fn observe(&self, operation: OperationId, observation: Observation) -> Outcome {
+        self.answer(operation, Answer::Observed(observation))
+    }
+
+    pub(crate) fn answer(&self, operation: OperationId, answer: Answer) -> Outcome {
+        self.submit(Command::RecordAnswer { operation, answer })
+    }
+
+    /// The live operation of a kind of an order.
+    pub(crate) fn live(&self, order: OrderId, kind: OperationKind) -> Option<Operation> {
+        let far = Timestamp::from_millis(i64::MAX);
+        let live = self.store.read(|db| db.due_operations(far, 10_000)).expect("operations can be read");
+        live.into_iter().map(|view| view.operation).find(|o| o.order == order && o.kind == kind)
+    }
+
+    pub(crate) fn hold_view(&self, hold: HoldId) -> HoldView {
+        self.store.read(|db| db.hold(hold)).expect("a hold can be read").expect("the hold exists")
+    }
+
+    pub(crate) fn order(&self, order: OrderId) -> OrderView {
+        self.store.read(|db| db.order(order)).expect("an order can be read").expect("the order exists")
+    }
+
+    pub(crate) fn event(&self) -> Event {
+        self.store.read(|db| db.event(HALL)).expect("an event can be read").expect("the event exists")
+    }
+
+    /// The hall's seats as digits.
+    pub(crate) fn digits(&self) -> String {
+        let seats = self.store.read(|db| db.seat_digits(HALL)).expect("seats can be read");
+        String::from_utf8(seats.expect("the event exists").digits).expect("digits are ASCII")
+    }
+
+    /// Ends the test: every invariant holds, and whoever has followed the log sees the seats as they are.
+    pub(crate) fn finish(mut self) {
+        self.finished = true;
+        let audit = self.store.audit(self.now()).expect("the database can be audited");
+        for check in &audit.checks {
+            assert_eq!(check.violations, 0, "{}: {}: {:?}", check.id, check.title, check.rows);
+        }
+        let events = self.store.read(|db| db.events()).expect("events can be read");
+        events.into_iter().for_each(|event| replay(&self.store, event.no()));
+    }
+}
+
+/// Follows the log from the beginning and compares.
+fn replay(store: &Store, no: EventNo) {
+    let seats = store.read(|db| db.seat_digits(no)).expect("seats can be read").expect("the event exists");
+    let view = store.read(|db| db.manifest(no)).expect("a manifest can be read");
+    let mut shown: BTreeMap<u32, u8> = BTreeMap::new();
+    let mut version = 0;
+    loop {
+        let changes = store.read(|db| db.seat_changes(no, version, 7)).expect("the log can be read");
+        let changes = changes.expect("the log reaches back to the beginning");
+        if changes.version == version {
+            break;
+        }
+        version = changes.version;
+        if changes.replaced {
+            shown.clear();
+        }
+        shown.extend(changes.changes.iter().map(|(_, seat, digit)| (seat.0, b'0' + digit)));
+    }
+    assert_eq!(version, seats.version, "the log ends where the event stands");
+    let printed = view.map(|view| view.manifest.seats).unwrap_or_default();
+    assert_eq!(printed.len(), seats.digits.len());
+    for (ordinal, digit) in (0..).zip(&seats.digits) {
+        // A seat the log never spoke of is as the manifest left it.
+        let is_free = matches!(digit, b'0' | b'3');
+        let told = shown.get(&ordinal);
+        assert!(told.map_or(is_free, |told| told == digit), "seat {ordinal}: {told:?} told, {digit} stored");
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        assert!(self.finished || std::thread::panicking(), "a test ends with finish()");
+    }
+}
+
+pub(crate) fn open(folder: &Path, clock: &Arc<TestClock>) -> Store {
+    let options = Options::new(folder.to_owned(), Arc::clone(clock) as Arc<dyn Clock>);
+    Store::open(options, |_| ()).expect("the database opens")
+}
+
+pub(crate) fn place_hold(account: &AccountId, seats: &[u32]) -> Command {
+    Command::PlaceHold {
+        event: HALL,
+        manifest_version: 1,
+        account: account.clone(),
+        seats: ordinals(seats),
+    }
+}
+
+pub(crate) fn checkout(hold: HoldId, account: &AccountId) -> Command {
+    Command::Checkout {
+        hold,
+        account: account.clone(),
+        payment_method_token: "pm_card".to_owned(),
+        email: Some(format!("{account}@example.org")),
+        return_url: Some("https://hall.example/back".to_owned()),
+    }
+}
