@@ -50,7 +50,9 @@ impl OrderWatch {
         for order in committed.log.iter().filter_map(|entry| entry.kind.order()) {
             let waiters = waiting.by_order.remove(&order).unwrap_or_default();
             waiting.count -= waiters.len();
-            waiters.into_iter().for_each(|waiter| drop(waiter.send(())));
+            for waiter in waiters {
+                let _ = waiter.send(());
+            }
         }
     }
 
@@ -58,6 +60,8 @@ impl OrderWatch {
     pub(crate) fn wake_all(&self) {
         let mut waiting = self.0.lock().expect("nothing panics under the watch's lock");
         waiting.count = 0;
-        waiting.by_order.drain().flat_map(|(_, waiters)| waiters).for_each(|waiter| drop(waiter.send(())));
+        for waiter in waiting.by_order.drain().flat_map(|(_, waiters)| waiters) {
+            let _ = waiter.send(());
+        }
     }
 }

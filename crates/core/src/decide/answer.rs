@@ -25,7 +25,7 @@ pub(super) fn record_answer(
     };
     let attempt = operation.attempt();
     let effect = match answer {
-        Answer::Observed(observation) => observe::observe(state, attempt, observation, now, seed),
+        Answer::Observed(observation) => observe::observe(state, attempt, Some(id), observation, now, seed),
         Answer::Refused(code) => refused(state, id, code, now, seed),
         Answer::NoAnswer => no_answer(state, id, now, seed),
         Answer::Busy(wait_ms) => busy(state, id, *wait_ms, now),

@@ -34,10 +34,19 @@ pub(super) fn judge(
     // Another event's rows are not this one's to change: such a message is to be judged where it belongs.
     let attempt = found.filter(|(attempt, _)| attempt.event() == event);
     match known_as {
-        Some((digest, ..)) if digest != callback.digest => {
-            if let Some((attempt, order)) = attempt {
-                let evidence = format!("{key} came again with other content");
-                books::open_case(state, CaseKind::CallbackConflict, order, attempt, evidence, now, seed);
+        Some((digest, verdict, _, case)) if digest != callback.digest => {
+            let evidence = format!("{key} came again with other content");
+            match attempt {
+                Some((attempt, order)) => {
+                    books::open_case(state, CaseKind::CallbackConflict, order, attempt, evidence, now, seed);
+                }
+                // About no payment known here: kept once. A parked one is a question already.
+                None if case.is_none() && verdict != Verdict::Parked => {
+                    let id: CaseId = seed.mint();
+                    books::add_case(state, id, CaseKind::CallbackConflict, None, None, evidence, now);
+                    state.callbacks.change(key).case = Some(id);
+                }
+                None => {}
             }
             return Outcome::Judged(Verdict::Conflict);
         }
@@ -63,7 +72,7 @@ pub(super) fn judge(
             Verdict::Conflict
         }
         Some((attempt, _)) => match observation {
-            Some(observation) => verdict_of(observe(state, attempt, observation, now, seed)),
+            Some(observation) => verdict_of(observe(state, attempt, None, observation, now, seed)),
             // It could not be read back: a success that can't be verified moves nothing. The worker asks again.
             None => {
                 books::look_now(state, attempt, now);

@@ -28,10 +28,11 @@ pub enum Effect {
     Conflict,
 }
 
-/// Takes in what the provider says about an attempt.
+/// Takes in what the provider says about an attempt. `asked` is the operation on whose behalf it was asked, if any.
 pub(super) fn observe(
     state: &mut Snapshot,
     attempt: OperationId,
+    asked: Option<OperationId>,
     observation: &Observation,
     now: Timestamp,
     seed: &mut Seed,
@@ -40,7 +41,7 @@ pub(super) fn observe(
         return Effect::Nothing;
     };
     let (order, known) = (operation.order, operation.reference.clone());
-    answered(state, attempt, now);
+    answered(state, attempt, asked, now);
     let name = observation.reference.as_str();
     let other_object = known.as_ref().is_some_and(|known| known != name)
         || state.references.get(name).is_some_and(|named| *named != attempt);
@@ -90,8 +91,9 @@ fn live_on(
     state.operations_of(order).into_iter().find(is_it).map(|operation| operation.id)
 }
 
-/// The provider has spoken, whatever it said: what waits on this attempt waits anew, longer the older it is.
-fn answered(state: &mut Snapshot, attempt: OperationId, now: Timestamp) {
+/// The provider has spoken, whatever it said: what it was asked about waits anew, longer the older it is. An operation
+/// that has yet to be sent waits for nobody.
+fn answered(state: &mut Snapshot, attempt: OperationId, asked: Option<OperationId>, now: Timestamp) {
     let Some(order) = state.operations.get(&attempt).map(|operation| operation.order) else {
         return;
     };
@@ -101,6 +103,7 @@ fn answered(state: &mut Snapshot, attempt: OperationId, now: Timestamp) {
         .operations_of(order)
         .into_iter()
         .filter(|o| o.attempt() == attempt && o.status.is_live() && o.due_at <= now)
+        .filter(|o| o.id == attempt || Some(o.id) == asked || o.status == OperationStatus::Unknown)
         .map(|o| o.id)
         .collect();
     for id in waiting {
@@ -284,6 +287,11 @@ fn taken(
 ) -> Option<Effect> {
     let mut effect = None;
     if let Some(capture) = live_on(state, order, attempt, OperationKind::Capture) {
+        let asked = state.operations.get(&capture).map(|capture| capture.amount);
+        if let Some(asked) = asked.filter(|asked| *asked != observation.amount) {
+            let evidence = format!("sold for {asked}, the provider took {}", observation.amount);
+            books::open_case(state, CaseKind::AmountMismatch, order, attempt, evidence, now, seed);
+        }
         books::move_operation(state, capture, OperationStatus::Succeeded, now);
         let settled = |kind| kind == CaseKind::CaptureFailed;
         books::close_cases(state, order, attempt, settled, "the provider says that the money was taken", now);

@@ -4,6 +4,7 @@ mod callback;
 mod case;
 mod checkout;
 mod hold;
+mod money;
 mod payment;
 mod sale;
 mod timelines;

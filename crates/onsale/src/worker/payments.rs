@@ -8,6 +8,7 @@ use std::time::Duration;
 use onsale_core::command::{Answer, Command, Outcome};
 use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::OperationId;
+use onsale_core::limits::KEY_HORIZON_MS;
 use onsale_core::payment::{OperationKind, OperationStatus, query_backoff_ms};
 use onsale_store::OperationView;
 use tokio::task::JoinSet;
@@ -147,8 +148,9 @@ async fn advance(app: &Arc<App>, gateway: &Stripe, view: &OperationView) -> anyh
             }
         };
     };
-    let fresh = operation.status == OperationStatus::Pending && operation.kind != OperationKind::Authorize;
-    if fresh && operation.tries == 0 {
+    // What is still to be done is sent; should it have been done, the provider knows its key and says so.
+    let young = app.now().since_ms(operation.created_at) < KEY_HORIZON_MS;
+    if operation.kind != OperationKind::Authorize && operation.status == OperationStatus::Pending && young {
         return send(app, gateway, view, reference).await;
     }
     match ask(app, gateway, reference).await {

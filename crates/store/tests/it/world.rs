@@ -1,6 +1,8 @@
 //! A hall on sale over a real database. Every test ends with [`World::finish`], which audits the database and compares what
 //! the log tells with what the seats show; a test that forgets it fails.
 
+mod printed;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,17 +10,17 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use onsale_core::command::{Answer, Command, Decision, Outcome, PlacedHold, Request};
-use onsale_core::event::{Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder};
+use onsale_core::event::{Event, EventStatus, Policy};
 use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::{AccountId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
 use onsale_core::idempotency::RequestKey;
-use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
-use onsale_core::money::Currency;
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::time::Timestamp;
 use onsale_store::{Clock, HoldView, Options, OrderView, Store, SubmitError};
 use rusqlite::Connection;
 use tempfile::TempDir;
+
+pub(crate) use printed::{draft, manifest, policy};
 
 /// The event of most tests.
 pub(crate) const HALL: EventNo = EventNo(1);
@@ -60,70 +62,6 @@ pub(crate) fn ben() -> AccountId {
 
 pub(crate) fn ordinals(seats: &[u32]) -> Vec<SeatOrdinal> {
     seats.iter().copied().map(SeatOrdinal).collect()
-}
-
-/// The product's usual rules.
-pub(crate) fn policy() -> Policy {
-    Policy {
-        hold_ttl_ms: 300_000,
-        payment_grace_ms: 120_000,
-        seats_per_hold_max: 6,
-        tickets_per_account_max: 6,
-        payment_pending_per_account_max: 2,
-        payment_pending_max: 100,
-        admission: Admission::Open,
-        queue_order: QueueOrder::Fifo,
-        shoppers_max: 10_000,
-        in_doubt: InDoubt::Keep,
-        orphan_seats: OrphanSeats::Allow,
-        payment: PaymentMode::AuthorizeThenCapture,
-    }
-}
-
-pub(crate) fn draft(no: EventNo, policy: Policy) -> Event {
-    Event {
-        id: Seed::new(no, START, 0).mint(),
-        name: format!("hall {}", no.0),
-        currency: Currency::parse("EUR").expect("three capital letters"),
-        starts_at: START.plus_ms(86_400_000),
-        on_sale_at: None,
-        off_sale_at: None,
-        timezone: "Europe/Vienna".to_owned(),
-        created_at: START,
-        status: EventStatus::Draft,
-        policy,
-        epoch: 1,
-        clock: Timestamp::ZERO,
-        version: 0,
-        manifest_version: 0,
-        seat_count: 0,
-        price_level_count: 0,
-        price_version: 0,
-        payment_pending: 0,
-    }
-}
-
-pub(crate) fn manifest(seats: u32) -> Manifest {
-    let level = |name: &str| PriceLevel { name: name.to_owned(), color: None };
-    let seat = |ordinal: u32| ManifestSeat {
-        seat_id: format!("S-{ordinal}"),
-        section: 0,
-        row: (ordinal / 50).to_string(),
-        seat: (ordinal % 50).to_string(),
-        price_level: (ordinal % 2) as u16,
-        x: f64::from(ordinal % 50),
-        y: f64::from(ordinal / 50),
-        accessible: false,
-        companion_of: None,
-        restricted_view: false,
-        not_for_sale: false,
-    };
-    Manifest {
-        price_levels: vec![level("stalls"), level("circle")],
-        sections: vec!["house".to_owned()],
-        seats: (0..seats).map(seat).collect(),
-        ga_areas: Vec::new(),
-    }
 }
 
 /// A request with ids that no other test request has, in this process or another.
@@ -273,12 +211,7 @@ impl World {
     }
 
     /// A sale up to its authorization.
-    pub(crate) fn sell(
-        &self,
-        account: &AccountId,
-        seats: &[u32],
-        reference: &str,
-    ) -> (OrderId, OperationId) {
+    pub(crate) fn sell(&self, account: &AccountId, seats: &[u32], reference: &str) -> (OrderId, OperationId) {
         let (order, attempt) = self.checkout_as(self.hold(account, seats), account, reference);
         self.observe(attempt, self.observed(order, attempt, reference, IntentState::Authorized));
         (order, attempt)
@@ -383,12 +316,7 @@ pub(crate) fn open(folder: &Path, clock: &Arc<TestClock>) -> Store {
 }
 
 pub(crate) fn place_hold(account: &AccountId, seats: &[u32]) -> Command {
-    Command::PlaceHold {
-        event: HALL,
-        manifest_version: 1,
-        account: account.clone(),
-        seats: ordinals(seats),
-    }
+    Command::PlaceHold { event: HALL, manifest_version: 1, account: account.clone(), seats: ordinals(seats) }
 }
 
 pub(crate) fn checkout(hold: HoldId, account: &AccountId) -> Command {

@@ -34,6 +34,25 @@ fn the_same_message_counts_once() {
     );
 }
 
+/// The same message about a payment that isn't ours leaves a trace, once.
+#[test]
+fn a_message_that_has_changed_its_payment_is_kept() {
+    begun(
+        "2s callback ev1 about pi_1 says authorized -> applied
+        3s callback ev1 about pi_9 unread -> conflict
+        ev1 applied due never with a case; cases callback_conflict
+        4s callback ev1 about pi_9 unread -> conflict
+        cases callback_conflict
+        5s operator resolves callback_conflict with dismiss -> acted
+        6s callback ev1 about pi_9 unread -> conflict
+        7s callback ev1 about pi_1 says authorized -> duplicate
+        cases none
+        8s callback ev2 about pi_9 unread -> parked
+        8s callback ev2 about pi_8 unread -> conflict
+        ev2 parked due 18s; cases none",
+    );
+}
+
 /// A callback is a trigger: what is read back counts, so old messages can't turn anything back.
 #[test]
 fn reversed_messages_come_to_the_same() {
@@ -185,6 +204,30 @@ fn an_orphan_becomes_a_case_in_the_end() {
         704s callback ev1 about pi_9 says authorized -> parked
         cases none",
     );
+}
+
+/// A payment that became a case and finds its order after all is no orphan any more.
+#[test]
+fn an_orphan_that_finds_its_order_settles_its_case() {
+    check(
+        "hall A1 price 1000; ttl 1000s
+        0s ada holds A1 as h1 -> held until 1000s
+        1s ada pays h1 as o1 -> begun
+        2s callback ev1 about pi_1 at hall unread -> parked
+        602s callback ev1 about pi_1 at hall unread -> parked
+        ev1 parked due never with a case; cases orphan_payment
+        603s o1 is referenced pi_1 -> may confirm
+        604s callback ev1 about pi_1 unread -> parked
+        ev1 parked due 614s; cases none
+        614s callback ev1 about pi_1 says authorized -> applied
+        A1 sold to o1",
+    );
+}
+
+/// An order of an installation that isn't this one.
+#[test]
+fn a_message_for_an_event_that_is_not_here_is_not_judged() {
+    begun("2s callback ev1 about pi_7 at nowhere says authorized -> not found");
 }
 
 /// R-85: one payment, two claims.

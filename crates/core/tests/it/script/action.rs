@@ -235,7 +235,7 @@ impl Page {
         seen
     }
 
-    /// `callback ev1 about pi_1 [of o1] [claims o2] [content x] [at house] (says authorized ... | unread | irrelevant)`
+    /// `callback ev1 about pi_1 [of o1] [claims o2] [content x] [at house|hall|nowhere] (says authorized ... | unread | irrelevant)`
     fn callback(&self, words: &mut Words<'_>) -> Command {
         let id = words.next();
         let (mut reference, mut claimed, mut attached, mut content, mut at) = (None, None, None, "", None);
@@ -246,8 +246,12 @@ impl Page {
                 "claims" => claimed = Some(self.order(words.next())),
                 "content" => content = words.next(),
                 "at" => {
-                    words.expect("house");
-                    at = Some(EventNo::HOUSE);
+                    at = Some(match words.next() {
+                        "house" => EventNo::HOUSE,
+                        "hall" => HALL,
+                        "nowhere" => EventNo::MAX,
+                        other => panic!("where is {other}?"),
+                    });
                 }
                 "unread" => break (None, true),
                 "irrelevant" => break (None, false),

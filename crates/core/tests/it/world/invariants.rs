@@ -183,11 +183,10 @@ fn open_case(world: &World, case: &Case) {
         CaseKind::PaymentUnknown => waits,
         // What contradicts the books stays a question until a person has answered it.
         CaseKind::CallbackConflict | CaseKind::OrphanPayment => true,
-        // It pays for seats after all, but its money is yet to come.
-        CaseKind::CaptureFailed => waits || !ended,
+        // It may pay for seats, and its money is yet to come, or has come short.
+        CaseKind::CaptureFailed | CaseKind::AmountMismatch => waits || !ended,
         CaseKind::LateSuccess
         | CaseKind::SurplusAuthorization
-        | CaseKind::AmountMismatch
         | CaseKind::VoidFailed
         | CaseKind::RefundFailed => !pays(world, attempt) && (waits || !ended),
     };
