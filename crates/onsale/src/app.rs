@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onsale_core::command::{Command, Decision, Request};
-use onsale_core::id::{EventNo, Seed};
+use onsale_core::id::{EventId, EventNo, Seed};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::time::Timestamp;
 use onsale_store::{Clock, Committed, Store, StoreError, SubmitError};
@@ -111,15 +111,17 @@ impl App {
     }
 
     /// An event; `None` when there is no such event.
-    pub(crate) async fn sale(
-        self: &Arc<Self>,
-        id: onsale_core::id::EventId,
-    ) -> Result<Option<Arc<Sale>>, AppError> {
-        if let Some(sale) = self.followers.catalog.fresh(id.event()) {
-            return Ok(Some(sale).filter(|sale| sale.event.id == id));
+    pub(crate) async fn sale(self: &Arc<Self>, id: EventId) -> Result<Option<Arc<Sale>>, AppError> {
+        Ok(self.sale_of(id.event()).await?.filter(|sale| sale.event.id == id))
+    }
+
+    /// The event with a number.
+    pub(crate) async fn sale_of(self: &Arc<Self>, no: EventNo) -> Result<Option<Arc<Sale>>, AppError> {
+        if let Some(sale) = self.followers.catalog.fresh(no) {
+            return Ok(Some(sale));
         }
         let app = Arc::clone(self);
-        self.heavy(move || app.followers.catalog.load(&app.store, id)).await
+        self.heavy(move || app.followers.catalog.load(&app.store, no)).await
     }
 
     /// Runs a heavy read on a thread that may block; few at a time.

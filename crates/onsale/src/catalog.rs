@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use onsale_core::event::Event;
-use onsale_core::id::{EventId, EventNo, SeatOrdinal};
+use onsale_core::id::{EventNo, SeatOrdinal};
 use onsale_core::log::LogKind;
 use onsale_store::{Committed, ManifestView, Reader, Store, StoreError};
 
@@ -139,10 +139,9 @@ impl Catalog {
     }
 
     /// An event, read from the database when need be. Blocks.
-    pub(crate) fn load(&self, store: &Store, id: EventId) -> Result<Option<Arc<Sale>>, StoreError> {
-        let no = id.event();
+    pub(crate) fn load(&self, store: &Store, no: EventNo) -> Result<Option<Arc<Sale>>, StoreError> {
         if let Some(sale) = self.fresh(no) {
-            return Ok(Some(sale).filter(|sale| sale.event.id == id));
+            return Ok(Some(sale));
         }
         let before = self.entry(no);
         if let Some(entry) = &before {
@@ -173,20 +172,20 @@ impl Catalog {
             }
         };
         *entry.sale.write().expect("nothing panics under a sale's lock") = Some(Arc::clone(&sale));
-        Ok(Some(sale).filter(|sale| sale.event.id == id))
+        Ok(Some(sale))
     }
 
     /// Looks at an event's seat map, read from the database or caught up with its log when need be. Blocks.
     pub(crate) fn with_map<R>(
         &self,
         store: &Store,
-        id: EventId,
+        no: EventNo,
         look: impl FnOnce(&mut SeatMap) -> R,
     ) -> Result<Option<R>, StoreError> {
-        if self.load(store, id)?.is_none() {
+        if self.load(store, no)?.is_none() {
             return Ok(None);
         }
-        let Some(entry) = self.entry(id.event()) else {
+        let Some(entry) = self.entry(no) else {
             return Ok(None);
         };
         // Held while reading, so that the writer's next entry waits for the map it belongs to.

@@ -18,9 +18,16 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) listen: SocketAddr,
     pub(crate) operator_listen: SocketAddr,
+    pub(crate) database: DatabaseSettings,
     pub(crate) http: HttpSettings,
     pub(crate) payment: PaymentSettings,
     pub(crate) log: LogSettings,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DatabaseSettings {
+    pub(crate) size_mib_max: u32,
 }
 
 #[derive(Clone, Deserialize)]
@@ -120,6 +127,7 @@ impl Settings {
             (100..=120_000).contains(&self.http.header_read_timeout_ms),
             "http.header_read_timeout_ms must be 100 to 120000"
         );
+        ensure!(self.database.size_mib_max <= 1 << 20, "database.size_mib_max must be at most 1048576");
         ensure!(self.http.drain_ms <= 60_000, "http.drain_ms must be at most 60000");
         if !self.payment.secret_key.is_empty() {
             ensure!(

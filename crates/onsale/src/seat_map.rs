@@ -92,11 +92,6 @@ impl SeatMap {
         Arc::clone(self.shown.get_or_insert_with(|| String::from_utf8_lossy(digits).into()))
     }
 
-    /// Seats available.
-    pub(crate) fn available(&self) -> usize {
-        self.digits.iter().filter(|digit| **digit == b'0').count()
-    }
-
     /// The last word on each seat that changed after a version; `None` when that is too long ago, or never was.
     pub(crate) fn since(&self, version: u64) -> Option<Vec<(SeatOrdinal, u8)>> {
         if version < self.known_since || version > self.version {

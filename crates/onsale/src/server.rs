@@ -28,6 +28,9 @@ use crate::worker;
 /// Calls to the provider at once on behalf of callbacks.
 const CALLBACK_CONNECTIONS_MAX: usize = 128;
 
+/// Pages of 4 KiB.
+const PAGES_PER_MIB: u32 = 256;
+
 /// How a server is started, beside its settings.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mode {
@@ -67,7 +70,9 @@ impl Server {
             Arc::new(if mode.test { ServerClock::movable(mode.workers) } else { ServerClock::system() });
         let followers = Arc::new(Followers::default());
         let following = Arc::clone(&followers);
-        let options = Options::new(settings.data.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let mut options = Options::new(settings.data.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let size_mib_max = settings.database.size_mib_max;
+        options.pages_max = (size_mib_max > 0).then_some(size_mib_max * PAGES_PER_MIB);
         let store = Store::open(options, move |committed| following.follow(committed))?;
         let session_secret =
             store.secret("session", rand::random::<[u8; 32]>().to_vec(), clock.now()).await?;

@@ -20,14 +20,8 @@ use onsale_core::id::{OperationId, OrderId};
 use onsale_core::money::Money;
 
 pub(crate) use callback::{CallbackError, CallbackEvent};
-use objects::{Page, Refund};
+use objects::Refund;
 use transport::{ANSWER_BYTES_MAX, Done, Transport};
-
-/// Intents on one page of a list, the most the provider gives.
-const PAGE_LENGTH: &str = "100";
-
-/// Largest page read: an intent with its charge is some 7 KiB, and strangers' metadata may add to it.
-const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Longest text of the provider that is passed on.
 const TEXT_CHARS_MAX: usize = 300;
@@ -222,27 +216,6 @@ impl Stripe {
         let query = [("expand[]", "latest_charge".into())];
         let reply = self.transport.get(&intent_path(reference)?, &query, ANSWER_BYTES_MAX).await?;
         objects::observe(&objects::parse(&reply.done()?.body)?)
-    }
-
-    /// One page of the intents made from `from_s` on and before `to_s`, newest first, and whether there are more. The
-    /// next page starts after the last reference of this one.
-    pub(crate) async fn list_created(
-        &self,
-        from_s: i64,
-        to_s: i64,
-        starting_after: Option<&str>,
-    ) -> Result<(Vec<Observation>, bool), GatewayError> {
-        let mut query = vec![
-            ("created[gte]", from_s.to_string()),
-            ("created[lt]", to_s.to_string()),
-            ("limit", PAGE_LENGTH.into()),
-            ("expand[]", "data.latest_charge".into()),
-        ];
-        query.extend(starting_after.map(|reference| ("starting_after", reference.to_owned())));
-        let reply = self.transport.get("/v1/payment_intents", &query, PAGE_BYTES_MAX).await?;
-        let page: Page = objects::parse(&reply.done()?.body)?;
-        let intents: Result<Vec<_>, _> = page.data.iter().map(objects::observe).collect();
-        Ok((intents?, page.has_more))
     }
 
     /// Takes a callback if one of our secrets has signed it within the last minutes.

@@ -109,7 +109,7 @@ async fn resolve_case(
     let command = Command::ResolveCase { case: id, action, note: body.note, actor: key.to_string() };
     match app.decide(command, None).await?.outcome {
         Outcome::CaseActed => {}
-        Outcome::Refused(refusal) => return Err(refused(&app, id.event(), &refusal)),
+        Outcome::Refused(refusal) => return Err(refused(&refusal)),
         other => unreachable!("a case is acted upon or refused: {other:?}"),
     }
     let (case, event_id) = app

@@ -20,7 +20,7 @@ use crate::new_event;
 use super::caller::{Operator, PathId, ReportReader};
 use super::extract::ApiJson;
 use super::problem::{Code, FieldError, Problem};
-use super::reasons::{not_found, not_one_of, refused};
+use super::reasons::{not_found, not_one_of, refused, refused_seats};
 use super::wire::{
     EventJson, NewEventJson, OnSaleJson, PriceVersionJson, PricesJson, ReportJson, SeatsStatusJson,
 };
@@ -116,7 +116,7 @@ async fn set_prices(
     let command = Command::SetPrices { event: id.event(), manifest_version: manifest.view.version, levels };
     match app.decide(command, None).await?.outcome {
         Outcome::PricesSet { price_version } => Ok(Json(PriceVersionJson { price_version })),
-        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        Outcome::Refused(refusal) => Err(refused(&refusal)),
         other => unreachable!("prices are set or refused: {other:?}"),
     }
 }
@@ -143,7 +143,7 @@ async fn set_on_sale(
             let event = app.store.read(|reader| reader.event(id.event()))?.ok_or_else(not_found)?;
             Ok(Json(EventJson::of(&event)))
         }
-        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        Outcome::Refused(refusal) => Err(refused(&refusal)),
         other => unreachable!("a sale's state is set or refused: {other:?}"),
     }
 }
@@ -197,7 +197,7 @@ async fn set_seats_status(
     };
     match app.decide(command, None).await?.outcome {
         Outcome::SeatsStatusSet => Ok(Json(SeatsSetJson { seats: count })),
-        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        Outcome::Refused(refusal) => Err(refused_seats(&refusal, &manifest)),
         other => unreachable!("seats are set or refused: {other:?}"),
     }
 }

@@ -26,7 +26,7 @@ use crate::catalog::{ManifestIndex, Sale};
 use super::caller::{AnyCaller, Buyer, PathId};
 use super::extract::{ApiJson, IdempotencyKey};
 use super::problem::{Code, FieldError, Problem};
-use super::reasons::{not_found, refused};
+use super::reasons::{not_found, refused, refused_seats};
 use super::wire::{CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedSeatJson, rfc3339};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -106,7 +106,7 @@ async fn place_hold(
         match decision.outcome {
             Outcome::HoldPlaced(placed) => {
                 app.metrics.hold(if decision.replayed { "replayed" } else { "placed" });
-                let hold = placed_json(&sale, &manifest, event_id, placed);
+                let hold = placed_json(&sale, &manifest, placed);
                 return Ok(mark((StatusCode::CREATED, Json(hold)).into_response(), decision.replayed));
             }
             // The cache was behind the database: read again, once.
@@ -116,7 +116,7 @@ async fn place_hold(
                 sale = app.sale(event_id).await?.ok_or_else(not_found)?;
             }
             Outcome::Refused(refusal) => {
-                let problem = refused(&app, event_id.event(), &refusal);
+                let problem = refused_seats(&refusal, &manifest);
                 app.metrics.hold(problem.code.slug());
                 return Ok(mark(problem.into_response(), decision.replayed));
             }
@@ -201,14 +201,13 @@ pub(super) fn priced(manifest: &ManifestIndex, seats: &[(SeatOrdinal, u16, i64)]
 fn hold_json(
     sale: &Sale,
     manifest: &ManifestIndex,
-    event_id: EventId,
     hold: &Hold,
     status: HoldStatus,
     seats: &[(SeatOrdinal, u16, i64)],
 ) -> HoldJson {
     HoldJson {
         hold_id: hold.id.to_string(),
-        event_id: event_id.to_string(),
+        event_id: sale.event.id.to_string(),
         account_id: hold.account.to_string(),
         status: status.word(),
         expires_at: rfc3339(hold.expires_at),
@@ -220,8 +219,8 @@ fn hold_json(
     }
 }
 
-fn placed_json(sale: &Sale, manifest: &ManifestIndex, event_id: EventId, placed: PlacedHold) -> HoldJson {
-    hold_json(sale, manifest, event_id, &placed.hold, placed.hold.status, &placed.seats)
+fn placed_json(sale: &Sale, manifest: &ManifestIndex, placed: PlacedHold) -> HoldJson {
+    hold_json(sale, manifest, &placed.hold, placed.hold.status, &placed.seats)
 }
 
 /// A hold as it stands. One whose time has passed is shown as expired, swept or not.
@@ -234,18 +233,11 @@ async fn get_hold(
 ) -> Result<Json<HoldJson>, Problem> {
     let view = app.store.read(|reader| reader.hold(id))?.ok_or_else(not_found)?;
     may_see(&caller, &view.hold.account)?;
-    let (event_id, sale, manifest) = sale_of(&app, id).await?;
+    let sale = app.sale_of(id.event()).await?.ok_or_else(not_found)?;
+    let manifest = sale.manifest.clone().ok_or_else(not_found)?;
     let over = view.hold.status.is_live() && !view.hold.binds(&sale.event.policy, app.now());
     let status = if over { HoldStatus::Expired } else { view.hold.status };
-    Ok(Json(hold_json(&sale, &manifest, event_id, &view.hold, status, &view.seats)))
-}
-
-/// The event a hold belongs to, with its manifest.
-async fn sale_of(app: &Arc<App>, hold: HoldId) -> Result<(EventId, Arc<Sale>, Arc<ManifestIndex>), Problem> {
-    let event = app.store.read(|reader| reader.event(hold.event()))?.ok_or_else(not_found)?;
-    let sale = app.sale(event.id).await?.ok_or_else(not_found)?;
-    let manifest = sale.manifest.clone().ok_or_else(not_found)?;
-    Ok((event.id, sale, manifest))
+    Ok(Json(hold_json(&sale, &manifest, &view.hold, status, &view.seats)))
 }
 
 /// A buyer sees its own; operators and readers see all.
@@ -277,7 +269,7 @@ async fn release_hold(
     };
     match app.decide(Command::ReleaseHold { hold, account }, None).await?.outcome {
         Outcome::HoldReleased => Ok(StatusCode::NO_CONTENT),
-        Outcome::Refused(refusal) => Err(refused(&app, hold.event(), &refusal)),
+        Outcome::Refused(refusal) => Err(refused(&refusal)),
         other => unreachable!("a hold is released or refused: {other:?}"),
     }
 }
@@ -325,7 +317,7 @@ async fn checkout(
             };
             (StatusCode::ACCEPTED, Json(begun)).into_response()
         }
-        Outcome::Refused(refusal) => refused(&app, hold.event(), &refusal).into_response(),
+        Outcome::Refused(refusal) => refused(&refusal).into_response(),
         other => unreachable!("a payment is begun or refused: {other:?}"),
     };
     Ok(mark(response, decision.replayed))

@@ -69,7 +69,7 @@ async fn put_manifest(
             warnings: imported.warnings,
             version,
         })),
-        Outcome::Refused(refusal) => Err(refused(&app, id.event(), &refusal)),
+        Outcome::Refused(refusal) => Err(refused(&refusal)),
         other => unreachable!("a manifest is replaced or refused: {other:?}"),
     }
 }

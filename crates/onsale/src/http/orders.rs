@@ -63,14 +63,13 @@ async fn get_order(
         }
         view = read()?.ok_or_else(not_found)?;
     }
-    let event = app.store.read(|reader| reader.event(id.event()))?.ok_or_else(not_found)?;
-    let sale = app.sale(event.id).await?.ok_or_else(not_found)?;
+    let sale = app.sale_of(id.event()).await?.ok_or_else(not_found)?;
     let manifest = sale.manifest.clone().ok_or_else(not_found)?;
     let OrderView { order, seats, next_action_url } = view;
     Ok(Json(OrderJson {
         order_id: order.id.to_string(),
         hold_id: order.hold.to_string(),
-        event_id: event.id.to_string(),
+        event_id: sale.event.id.to_string(),
         order_status: order.status.word(),
         payment_status: order.payment_status.word(),
         seats: priced(&manifest, &seats),

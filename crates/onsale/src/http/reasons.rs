@@ -1,15 +1,27 @@
 //! Refusals and failures as problems.
 
-use onsale_core::id::EventNo;
 use onsale_core::refusal::Refusal;
 use onsale_store::{StoreError, SubmitError};
 
-use crate::app::{App, AppError};
+use crate::app::AppError;
+use crate::catalog::ManifestIndex;
 
 use super::problem::{Code, FieldError, Problem};
 
-/// A refusal of the core as a problem. Seats are named by the organiser's ids.
-pub(crate) fn refused(app: &App, event: EventNo, refusal: &Refusal) -> Problem {
+/// A refusal that may be about seats, which the problem names by the organiser's ids.
+pub(crate) fn refused_seats(refusal: &Refusal, manifest: &ManifestIndex) -> Problem {
+    let problem = refused(refusal);
+    match refusal {
+        Refusal::SeatUnavailable(seats) => {
+            let names: Vec<&str> = seats.iter().map(|seat| manifest.seat_id(*seat)).collect();
+            problem.with("seats", names)
+        }
+        _ => problem,
+    }
+}
+
+/// A refusal of the core as a problem.
+pub(crate) fn refused(refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::KeyReused => Problem::new(
             Code::IdempotencyKeyReused,
@@ -36,19 +48,10 @@ pub(crate) fn refused(app: &App, event: EventNo, refusal: &Refusal) -> Problem {
         )
         .with("limit", *limit)
         .with("in_use", *in_use),
-        Refusal::SeatUnavailable(seats) => {
-            let sale = app.followers.catalog.fresh(event);
-            let manifest = sale.as_ref().and_then(|sale| sale.manifest.as_ref());
-            let names: Vec<String> = match manifest {
-                Some(manifest) => seats.iter().map(|seat| manifest.seat_id(*seat).to_owned()).collect(),
-                None => Vec::new(),
-            };
-            Problem::new(
-                Code::SeatUnavailable,
-                "Someone else has these seats, or they are not for sale; nothing was changed.",
-            )
-            .with("seats", names)
-        }
+        Refusal::SeatUnavailable(_) => Problem::new(
+            Code::SeatUnavailable,
+            "Someone else has these seats, or they are not for sale; nothing was changed.",
+        ),
         Refusal::HoldExpired => Problem::new(Code::HoldExpired, "The hold's time is over."),
         Refusal::HoldNotActive => Problem::new(Code::HoldNotActive, "The hold has been released or used."),
         Refusal::PaymentPending => {

@@ -46,7 +46,7 @@ async fn get_seats(
     app.sale(id).await?.ok_or_else(not_found)?;
     let catalog = &app.followers.catalog;
     if let Some(from) = query.since {
-        let found = catalog.with_map(&app.store, id, |map| (map.version, map.since(from)))?;
+        let found = catalog.with_map(&app.store, id.event(), |map| (map.version, map.since(from)))?;
         let (version, changes) = found.ok_or_else(not_found)?;
         let too_old =
             || Problem::new(Code::Gone, "That version is too old, or not known here: take a new snapshot.");
@@ -54,7 +54,7 @@ async fn get_seats(
         let changes = changes.into_iter().map(|(seat, digit)| (seat.0, digit)).collect();
         return Ok(Json(SeatChangesJson { from, version, changes }).into_response());
     }
-    let found = catalog.with_map(&app.store, id, |map| (map.version, map.epoch, map.states()))?;
+    let found = catalog.with_map(&app.store, id.event(), |map| (map.version, map.epoch, map.states()))?;
     let (version, epoch, states) = found.ok_or_else(not_found)?;
     let etag = format!("W/\"{epoch}-{version}\"");
     let caching = [(ETAG, etag.clone()), (CACHE_CONTROL, CACHING.to_owned())];

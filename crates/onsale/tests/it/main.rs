@@ -1,1 +1,4 @@
-//! Integration tests, one binary.
+//! Integration tests, one binary: the real program, over HTTP.
+
+mod routes;
+mod util;

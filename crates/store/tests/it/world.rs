@@ -1,6 +1,7 @@
 //! A hall on sale over a real database. Every test ends with [`World::finish`], which audits the database and compares what
 //! the log tells with what the seats show; a test that forgets it fails.
 
+mod asked;
 mod printed;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use onsale_store::{Clock, HoldView, Options, OrderView, Store, SubmitError};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+pub(crate) use asked::{Asked, ask};
 pub(crate) use printed::{draft, manifest, policy};
 
 /// The event of most tests.

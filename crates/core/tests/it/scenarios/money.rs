@@ -49,6 +49,27 @@ fn a_paid_order_said_to_be_called_off_is_a_contradiction() {
     ));
 }
 
+/// What an account has bought counts at once, and no longer when the sale is undone, in one batch too.
+#[test]
+fn a_sale_and_its_undoing_count_at_once() {
+    check(
+        "hall A1 A2 A3 price 1000; tickets_max 2
+        0s ada holds A1 A2 as h1 -> held until 300s
+        1s ada pays h1 as o1 -> begun
+        1s o1 is referenced pi_1 -> may confirm
+        together
+        2s o1 answers authorized -> applied
+        2s ada holds A3 -> account limit, 2 of 2
+        end
+        together
+        3s o1 capture answers refused -> applied
+        3s ada holds A3 as h2 -> held until 303s
+        3s ben holds A1 as h3 -> held until 303s
+        end
+        o1 CANCELLED VOID_PENDING; A3 held by h2; A1 held by h3; A2 free",
+    );
+}
+
 #[test]
 fn an_authorization_that_lapses_undoes_the_sale() {
     check(&format!(

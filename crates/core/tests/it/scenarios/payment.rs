@@ -62,11 +62,12 @@ const IN_DOUBT: &str = "hall A1 A2 price 1000; ttl 10s grace 5s in_doubt keep
     1s ada pays h1 as o1 -> begun
     1s o1 is referenced pi_1 -> may confirm
     2s o1 answers none -> applied
+    3s o1 answers busy 100s -> nothing
     14.999s h1 expires -> not due
     14.999s ben holds A1 -> unavailable A1
     15s ben holds A1 -> unavailable A1
     15s h1 expires -> in doubt
-    h1 PAYMENT_PENDING until 15s in doubt; cases in_doubt o1; o1 due 4s; pending 1
+    h1 PAYMENT_PENDING until 15s in doubt; cases in_doubt o1; o1 due 15s; pending 1
     16s h1 expires -> in doubt
     16s ben holds A2 -> unavailable A2
     16s ada pays h1 -> payment pending

@@ -75,13 +75,6 @@ pub(super) struct Refund {
     pub(super) failure_reason: Option<String>,
 }
 
-/// One page of a list, newest first.
-#[derive(Deserialize)]
-pub(super) struct Page {
-    pub(super) data: Vec<Intent>,
-    pub(super) has_more: bool,
-}
-
 #[derive(Deserialize)]
 pub(super) struct FailureBody {
     pub(super) error: Failure,

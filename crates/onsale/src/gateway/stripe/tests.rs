@@ -369,22 +369,6 @@ async fn refunds_end_by_their_own_status_and_are_read_back() {
 }
 
 #[tokio::test]
-async fn lists_come_page_by_page() {
-    let page =
-        json!({"object": "list", "data": [refunded_intent(300), intent("processing")], "has_more": true});
-    let last = json!({"object": "list", "data": [], "has_more": false});
-    let stub = Stub::new([Answer::Json(200, page), Answer::Json(200, last)]).await;
-    let both = vec![observation(IntentState::Captured, 300), observation(IntentState::Processing, 0)];
-    assert_eq!(stub.stripe.list_created(10, 20, None).await, Ok((both, true)));
-    assert_eq!(stub.stripe.list_created(10, 20, Some("pi_1")).await, Ok((vec![], false)));
-    let query = "created[gte]=10 created[lt]=20 limit=100 expand[]=data.latest_charge";
-    stub.check_asked(&[
-        &format!("GET /v1/payment_intents {query}"),
-        &format!("GET /v1/payment_intents {query} starting_after=pi_1"),
-    ]);
-}
-
-#[tokio::test]
 async fn what_can_not_be_asked_is_not_sent() {
     let stub = Stub::new([]).await;
     for reference in ["", "pi_1/capture", "../v1/refunds", "pi_1?x=1", "pi 1", &"p".repeat(256)] {

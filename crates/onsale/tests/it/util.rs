@@ -1,0 +1,20 @@
+//! What the tests share: a server that is a process of its own, those who call it, and its payment provider.
+//!
+//! ```ignore
+//! let app = App::start().await;                        // test mode: the clock stands, no worker runs, no callback comes
+//! let hall = app.hall(json!({ "hold_ttl_s": 10 }), &["A-1", "A-2"]).await;   // every seat costs SEAT_PRICE
+//! let ada = app.buyer().await;
+//! let hold = ada.hold(&hall, &["A-1"]).await.ok(201);
+//! let order_id = ada.pay(&hold).await;                 // 202, a good card
+//! app.passes("payments", 2).await;                     // authorize; capture
+//! ada.expect_order(&order_id, "CONFIRMED CAPTURED").await;
+//! app.finish().await;                                  // audit, books, exit; a test that forgets it fails
+//! ```
+
+mod client;
+mod provider;
+mod test_app;
+
+pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
+pub(crate) use provider::{Provider, ProviderProcess, WEBHOOK_SECRET, signature};
+pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE};

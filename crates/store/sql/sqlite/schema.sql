@@ -1,0 +1,252 @@
+-- Written by a test from what the migrations make. Do not edit.
+
+CREATE TABLE api_keys (
+  key_id        BLOB    NOT NULL PRIMARY KEY,
+  secret_sha256 BLOB    NOT NULL UNIQUE,
+  role          TEXT    NOT NULL CHECK (role IN ('operator', 'partner', 'gate', 'reader')),
+  name          TEXT    NOT NULL,
+  created_at    INTEGER NOT NULL,
+  revoked_at    INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE callbacks (
+  provider_event_id TEXT    NOT NULL PRIMARY KEY,
+  event_no          INTEGER NOT NULL,
+  digest            BLOB    NOT NULL,
+  kind              TEXT    NOT NULL,
+  reference         TEXT,
+  claimed_order     BLOB,
+  verdict           TEXT    NOT NULL CHECK (verdict IN ('applied', 'stale', 'conflict', 'already_paid_reconcile', 'refund_pending', 'parked')),
+  received_at       INTEGER NOT NULL,
+  due_at            INTEGER NOT NULL,
+  case_id           BLOB
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX callbacks_parked ON callbacks (due_at) WHERE verdict = 'parked';
+
+CREATE TABLE cases (
+  case_id       BLOB    NOT NULL PRIMARY KEY,
+  event_no      INTEGER NOT NULL,
+  kind          TEXT    NOT NULL,
+  order_id      BLOB,
+  operation_id  BLOB,
+  opened_at     INTEGER NOT NULL,
+  evidence      TEXT    NOT NULL,
+  status        TEXT    NOT NULL CHECK (status IN ('OPEN', 'CLOSED')),
+  owner         TEXT    NOT NULL,
+  next_check_at INTEGER NOT NULL,
+  action        TEXT,
+  note          TEXT,
+  actor         TEXT,
+  acted_at      INTEGER,
+  CHECK (status = 'OPEN' OR action IS NOT NULL)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX cases_by_age ON cases (status DESC, opened_at);
+
+CREATE INDEX cases_of_order ON cases (order_id) WHERE status = 'OPEN' AND order_id IS NOT NULL;
+
+CREATE TABLE events (
+  event_no            INTEGER PRIMARY KEY CHECK (event_no BETWEEN 0 AND 16777215),
+  event_id            BLOB    NOT NULL UNIQUE CHECK (length(event_id) = 16),
+  name                TEXT    NOT NULL,
+  currency            TEXT    NOT NULL CHECK (length(currency) = 3),
+  starts_at           INTEGER NOT NULL,
+  on_sale_at          INTEGER,
+  off_sale_at         INTEGER,
+  timezone            TEXT    NOT NULL,
+  created_at          INTEGER NOT NULL,
+  status              TEXT    NOT NULL CHECK (status IN ('DRAFT', 'OPEN', 'PAUSED', 'CLOSED')),
+  hold_ttl_ms         INTEGER NOT NULL CHECK (hold_ttl_ms > 0),
+  payment_grace_ms    INTEGER NOT NULL CHECK (payment_grace_ms >= 0),
+  seats_per_hold_max  INTEGER NOT NULL CHECK (seats_per_hold_max > 0),
+  tickets_per_account_max         INTEGER NOT NULL CHECK (tickets_per_account_max > 0),
+  payment_pending_per_account_max INTEGER NOT NULL CHECK (payment_pending_per_account_max > 0),
+  payment_pending_max INTEGER NOT NULL CHECK (payment_pending_max > 0),
+  admission           TEXT    NOT NULL CHECK (admission IN ('open', 'queue')),
+  queue_order         TEXT    NOT NULL CHECK (queue_order IN ('fifo', 'lottery')),
+  shoppers_max        INTEGER NOT NULL CHECK (shoppers_max > 0),
+  in_doubt            TEXT    NOT NULL CHECK (in_doubt IN ('keep', 'release')),
+  orphan_seats        TEXT    NOT NULL CHECK (orphan_seats IN ('allow', 'avoid')),
+  payment             TEXT    NOT NULL CHECK (payment IN ('authorize_then_capture', 'charge')),
+  -- The point of order: the fence, the clock that never runs backwards, the number of the last log entry.
+  epoch               INTEGER NOT NULL,
+  clock               INTEGER NOT NULL,
+  version             INTEGER NOT NULL CHECK (version >= 0),
+  manifest_version    INTEGER NOT NULL CHECK (manifest_version >= 0),
+  seat_count          INTEGER NOT NULL CHECK (seat_count >= 0),
+  price_level_count   INTEGER NOT NULL CHECK (price_level_count >= 0),
+  price_version       INTEGER NOT NULL CHECK (price_version >= 0),
+  payment_pending     INTEGER NOT NULL CHECK (payment_pending >= 0)
+) STRICT;
+
+CREATE TABLE ga_areas (
+  event_no    INTEGER NOT NULL,
+  position    INTEGER NOT NULL,
+  ga_area     TEXT    NOT NULL,
+  capacity    INTEGER NOT NULL CHECK (capacity > 0),
+  price_level INTEGER NOT NULL,
+  PRIMARY KEY (event_no, position),
+  UNIQUE (event_no, ga_area)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE holds (
+  hold_id          BLOB    NOT NULL PRIMARY KEY,
+  event_no         INTEGER NOT NULL,
+  account_id       TEXT    NOT NULL,
+  status           TEXT    NOT NULL CHECK (status IN ('ACTIVE', 'PAYMENT_PENDING', 'CONVERTED', 'RELEASED', 'EXPIRED')),
+  expires_at       INTEGER NOT NULL,
+  first_expires_at INTEGER NOT NULL,
+  created_at       INTEGER NOT NULL,
+  seats            TEXT    NOT NULL, -- JSON list of ordinals, ascending
+  price_version    INTEGER NOT NULL,
+  total_minor      INTEGER NOT NULL CHECK (total_minor >= 0),
+  order_id         BLOB    UNIQUE,
+  grace_used       INTEGER NOT NULL CHECK (grace_used IN (0, 1)),
+  in_doubt         INTEGER NOT NULL CHECK (in_doubt IN (0, 1)),
+  CHECK (in_doubt = 0 OR status = 'PAYMENT_PENDING'),
+  CHECK (status <> 'PAYMENT_PENDING' OR (grace_used = 1 AND order_id IS NOT NULL)),
+  CHECK (expires_at >= first_expires_at)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holds_due ON holds (expires_at) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0;
+
+CREATE INDEX holds_live ON holds (event_no, account_id) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING');
+
+CREATE TABLE idempotency_keys (
+  key        BLOB    NOT NULL PRIMARY KEY,
+  event_no   INTEGER NOT NULL,
+  digest     BLOB    NOT NULL,
+  answer     TEXT    NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
+
+CREATE TABLE log (
+  event_no INTEGER NOT NULL,
+  version  INTEGER NOT NULL,
+  at       INTEGER NOT NULL,
+  kind     TEXT    NOT NULL,
+  payload  TEXT    NOT NULL,
+  PRIMARY KEY (event_no, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE manifest_seats (
+  event_no        INTEGER NOT NULL,
+  ordinal         INTEGER NOT NULL,
+  seat_id         TEXT    NOT NULL,
+  section         INTEGER NOT NULL,
+  row_label       TEXT    NOT NULL,
+  seat_label      TEXT    NOT NULL,
+  x               REAL    NOT NULL,
+  y               REAL    NOT NULL,
+  accessible      INTEGER NOT NULL CHECK (accessible IN (0, 1)),
+  companion_of    TEXT,
+  restricted_view INTEGER NOT NULL CHECK (restricted_view IN (0, 1)),
+  PRIMARY KEY (event_no, ordinal),
+  UNIQUE (event_no, seat_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE operations (
+  operation_id         BLOB    NOT NULL PRIMARY KEY,
+  event_no             INTEGER NOT NULL,
+  order_id             BLOB    NOT NULL,
+  seq                  INTEGER NOT NULL,
+  kind                 TEXT    NOT NULL CHECK (kind IN ('AUTHORIZE', 'CAPTURE', 'VOID', 'REFUND')),
+  status               TEXT    NOT NULL CHECK (status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN', 'SUCCEEDED', 'FAILED')),
+  target               BLOB,
+  reference            TEXT,
+  amount_minor         INTEGER NOT NULL CHECK (amount_minor >= 0),
+  currency             TEXT    NOT NULL,
+  payment_method_token TEXT,
+  next_action_url      TEXT,
+  failure_code         TEXT,
+  created_at           INTEGER NOT NULL,
+  updated_at           INTEGER NOT NULL,
+  due_at               INTEGER NOT NULL,
+  tries                INTEGER NOT NULL,
+  UNIQUE (order_id, seq),
+  CHECK ((kind = 'AUTHORIZE') = (target IS NULL)),
+  -- A card is kept no longer than its attempt lives.
+  CHECK (payment_method_token IS NULL OR status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN'))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX operations_due ON operations (due_at) WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN');
+
+CREATE UNIQUE INDEX operations_live ON operations (order_id, kind, ifnull(target, x''))
+  WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN');
+
+CREATE UNIQUE INDEX operations_reference ON operations (reference) WHERE kind = 'AUTHORIZE' AND reference IS NOT NULL;
+
+CREATE TABLE orders (
+  order_id       BLOB    NOT NULL PRIMARY KEY,
+  event_no       INTEGER NOT NULL,
+  hold_id        BLOB    NOT NULL UNIQUE,
+  account_id     TEXT    NOT NULL,
+  amount_minor   INTEGER NOT NULL CHECK (amount_minor >= 0),
+  currency       TEXT    NOT NULL,
+  price_version  INTEGER NOT NULL,
+  seat_count     INTEGER NOT NULL CHECK (seat_count > 0),
+  status         TEXT    NOT NULL CHECK (status IN ('AWAITING_PAYMENT', 'CONFIRMED', 'CANCELLED', 'EXPIRED')),
+  payment_status TEXT    NOT NULL CHECK (payment_status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN', 'AUTHORIZED', 'DECLINED',
+                                         'CAPTURED', 'VOID_PENDING', 'VOIDED', 'REFUND_PENDING', 'REFUNDED')),
+  paid_by        BLOB,
+  created_at     INTEGER NOT NULL,
+  confirmed_at   INTEGER,
+  email          TEXT,
+  return_url     TEXT,
+  CHECK (status <> 'CONFIRMED' OR (paid_by IS NOT NULL AND confirmed_at IS NOT NULL)),
+  CHECK (status NOT IN ('AWAITING_PAYMENT', 'EXPIRED') OR paid_by IS NULL)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX orders_sold ON orders (event_no, account_id) WHERE status = 'CONFIRMED';
+
+CREATE TABLE price_levels (
+  event_no INTEGER NOT NULL,
+  level    INTEGER NOT NULL,
+  name     TEXT    NOT NULL,
+  color    TEXT,
+  PRIMARY KEY (event_no, level),
+  UNIQUE (event_no, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE prices (
+  event_no      INTEGER NOT NULL,
+  price_version INTEGER NOT NULL,
+  level         INTEGER NOT NULL,
+  amount_minor  INTEGER CHECK (amount_minor >= 0),
+  PRIMARY KEY (event_no, price_version, level)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE schema_migrations (
+               number INTEGER PRIMARY KEY, name TEXT NOT NULL, sha256 BLOB NOT NULL, applied_at TEXT NOT NULL
+             ) STRICT;
+
+CREATE TABLE seats (
+  event_no        INTEGER NOT NULL,
+  ordinal         INTEGER NOT NULL,
+  status          INTEGER NOT NULL CHECK (status BETWEEN 0 AND 3),
+  hold_id         BLOB,
+  hold_expires_at INTEGER,
+  order_id        BLOB,
+  price_level     INTEGER NOT NULL,
+  version         INTEGER NOT NULL,
+  PRIMARY KEY (event_no, ordinal),
+  CHECK ((status IN (1, 2)) = (hold_id IS NOT NULL)),
+  CHECK ((status = 1) = (hold_expires_at IS NOT NULL)),
+  CHECK ((status = 2) = (order_id IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE secrets (
+  name       TEXT    NOT NULL PRIMARY KEY,
+  value      BLOB    NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sections (
+  event_no INTEGER NOT NULL,
+  section  INTEGER NOT NULL,
+  name     TEXT    NOT NULL,
+  PRIMARY KEY (event_no, section)
+) STRICT, WITHOUT ROWID;
