@@ -38,8 +38,6 @@ pub enum Need {
     Order(OrderId),
     /// A hold, and all that hangs on it.
     Hold(HoldId),
-    /// A hold's row alone.
-    HoldRow(HoldId),
     /// An account's live holds and its count of tickets sold, in one event.
     Account(EventNo, AccountId),
     /// One seat.

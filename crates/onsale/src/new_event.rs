@@ -150,8 +150,11 @@ pub(crate) fn price_levels<'a>(
             }
             Some(level) => levels.push((level as u16, amount_minor)),
         }
-        if !(0..=PRICE_MINOR_MAX).contains(&amount_minor) {
-            faults.push(FieldError::new(pointer("amount_minor"), format!("must be 0 to {PRICE_MINOR_MAX}")));
+        if !(1..=PRICE_MINOR_MAX).contains(&amount_minor) {
+            faults.push(FieldError::new(
+                pointer("amount_minor"),
+                format!("must be 1 to {PRICE_MINOR_MAX}: free tickets would have no payment to account for"),
+            ));
         }
     }
     if levels.is_empty() && faults.is_empty() {

@@ -361,7 +361,7 @@ pub(crate) struct PricesJson {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PriceJson {
     pub(crate) price_level: String,
-    /// Minor units, 0 or more.
+    /// Minor units, 1 or more.
     pub(crate) amount_minor: i64,
 }
 

@@ -12,9 +12,10 @@
 //! ```
 
 mod client;
+mod ledger;
 mod provider;
 mod test_app;
 
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
 pub(crate) use provider::{Provider, ProviderProcess, WEBHOOK_SECRET, signature};
-pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE};
+pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE, database, wall_seconds};

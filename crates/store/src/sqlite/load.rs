@@ -113,7 +113,7 @@ fn load(
                 snapshot.load_order(order, operations, cases);
             }
         }
-        Need::Hold(id) | Need::HoldRow(id) => {
+        Need::Hold(id) => {
             let mut statement = db.prepare_cached(select!(HOLD, "FROM holds WHERE hold_id = ?1"))?;
             if let Some(hold) = rows::one(statement.query([id.0.to_be_bytes()])?, rows::hold)? {
                 snapshot.load_hold(hold);

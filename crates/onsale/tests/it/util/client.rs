@@ -27,7 +27,10 @@ pub(crate) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
 }
 
 /// Looks until it sees something; fails after a while with what was waited for.
-pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
+pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
         if let Some(seen) = look().await {
@@ -170,11 +173,21 @@ impl Reply {
     /// The body of a refusal with this status and code, whose form is checked too.
     #[track_caller]
     pub(crate) fn problem(self, status: u16, code: &str) -> Value {
-        assert_eq!((self.status, self.body["code"].as_str()), (status, Some(code)), "{}: {}", self.what, self.text);
+        assert_eq!(
+            (self.status, self.body["code"].as_str()),
+            (status, Some(code)),
+            "{}: {}",
+            self.what,
+            self.text
+        );
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.what);
         assert_eq!(self.body["status"], json!(status), "{}", self.text);
         assert_eq!(text(&self.body, "type"), format!("/problems/{code}"), "{}", self.text);
-        assert!(!text(&self.body, "title").is_empty() && !text(&self.body, "detail").is_empty(), "{}", self.text);
+        assert!(
+            !text(&self.body, "title").is_empty() && !text(&self.body, "detail").is_empty(),
+            "{}",
+            self.text
+        );
         assert!(self.body["retryable"].is_boolean(), "{}", self.text);
         assert_eq!(self.header("retry-after").is_some(), status == 503 || status == 429, "{}", self.text);
         self.body

@@ -6,8 +6,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use super::{Client, text};
 use super::test_app::{ready_line, without_settings};
+use super::{Client, text};
 
 /// What a [`ProviderProcess`] signs its callbacks with; a test may do the same.
 pub(crate) const WEBHOOK_SECRET: &str = "whsec_of_the_tests";
@@ -102,7 +102,10 @@ impl Provider {
 
     /// The buyer finishes (`success`) or abandons (`failure`) what the intent waits for.
     pub(crate) async fn complete(&self, intent_id: &str, result: &str) {
-        self.client.post(&format!("/_sim/intents/{intent_id}/complete"), &json!({ "result": result })).await.ok(200);
+        self.client
+            .post(&format!("/_sim/intents/{intent_id}/complete"), &json!({ "result": result }))
+            .await
+            .ok(200);
     }
 
     /// Every operation as received.

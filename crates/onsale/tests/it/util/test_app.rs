@@ -41,7 +41,7 @@ impl Options {
         Options { webhooks: Some(mode), ..self }
     }
 
-    /// More settings, as TOML without the tables `[http]` and `[payment]`'s own members below.
+    /// More settings, as TOML: members of `[http]` first, then other tables.
     pub(crate) fn config(self, toml: &str) -> Options {
         Options { config: toml.to_owned(), ..self }
     }
@@ -136,7 +136,9 @@ impl App {
             provider,
         };
         app.provider.webhook_url(&format!("{}/v1/payment-callbacks/stripe", app.buyers.base)).await;
-        app.provider.webhooks(options.webhooks.unwrap_or(if options.workers { "normal" } else { "off" })).await;
+        app.provider
+            .webhooks(options.webhooks.unwrap_or(if options.workers { "normal" } else { "off" }))
+            .await;
         app
     }
 
