@@ -109,7 +109,7 @@ impl World {
                     snapshot.load_order(order.clone(), operations, cases);
                 }
             }
-            Need::Hold(id) | Need::HoldRow(id) => row(&self.holds, &id, |hold| snapshot.load_hold(hold)),
+            Need::Hold(id) => row(&self.holds, &id, |hold| snapshot.load_hold(hold)),
             Need::Account(no, account) => {
                 let is_theirs =
                     |hold: &&Hold| hold.event() == no && hold.account == account && hold.status.is_live();
