@@ -61,8 +61,8 @@ fn run_steps(root: &Path, steps: &[Step]) -> Result<(), String> {
 }
 
 fn table(times: &[(&str, Duration)], total: Duration) -> String {
-    let lines = times.iter().chain([&("total", total)]);
-    lines.map(|(name, took)| format!("{name:<16} {:>10}\n", seconds(*took))).collect()
+    let lines = times.iter().copied().chain([("total", total)]);
+    lines.map(|(name, took)| format!("{name:<16} {:>10}\n", seconds(took))).collect()
 }
 
 fn seconds(took: Duration) -> String {

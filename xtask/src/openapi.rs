@@ -59,7 +59,9 @@ mod tests {
     fn a_difference_is_shown_at_its_line() {
         let check = |kept, now, says: Option<&str>| match (difference(kept, now), says) {
             (found, None) => assert_eq!(found, None),
-            (found, Some(says)) => assert!(found.as_deref().is_some_and(|found| found.contains(says)), "{found:?}"),
+            (found, Some(says)) => {
+                assert!(found.as_deref().is_some_and(|found| found.contains(says)), "{found:?}")
+            }
         };
         check("{\n}\n", "{\n}\n", None);
         check("{\n  1\n}\n", "{\n  2\n}\n", Some(":2: the file says\n    1\nand the program\n    2"));

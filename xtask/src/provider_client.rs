@@ -1,4 +1,5 @@
-//! Drives the payment simulator with the provider's own client: what passes there, the real provider's users understand.
+//! Drives the payment simulator with the provider's own client: what passes there, the real provider's users
+//! understand.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

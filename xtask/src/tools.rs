@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 const NODE_MAJOR_MIN: u32 = 20;
 
-/// Cargo, with arguments, in the repository. What cargo told this program about the package `xtask` is not passed on: some
-/// build scripts look at it, and would run again each time that cargo is called now from here and now by hand.
+/// Cargo, with arguments, in the repository. What cargo told this program about the package `xtask` is not passed on:
+/// some build scripts look at it, and would run again each time that cargo is called now from here and now by hand.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).current_dir(root);
@@ -51,12 +51,13 @@ fn shown(command: &Command) -> String {
 pub(crate) fn onsale(root: &Path) -> Result<PathBuf, String> {
     succeed(&mut cargo(root, &["build", "--package", "onsale", "--bin", "onsale"]))?;
     // Cargo puts all programs of one profile beside each other, wherever the target folder is.
-    let this = std::env::current_exe().map_err(|error| format!("where this program is, is unknown: {error}"))?;
+    let this =
+        std::env::current_exe().map_err(|error| format!("where this program is, is unknown: {error}"))?;
     Ok(this.with_file_name("onsale"))
 }
 
-/// Asks that every program the later steps need is there, and installs what can be installed. Nothing is ever skipped for
-/// want of a tool.
+/// Asks that every program the later steps need is there, and installs what can be installed. Nothing is ever skipped
+/// for want of a tool.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
         if !answers(&mut cargo(root, &[subcommand, "--version"])) {
@@ -74,24 +75,28 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 
 /// Node and npm, for the provider's own client. A release of Debian may come with an older Node; npm has newer ones.
 fn node() -> Result<(), String> {
-    let wanted = format!("Node {NODE_MAJOR_MIN} or newer, and npm");
-    let ways: [fn(&str) -> Result<(), String>; 2] = [
-        |wanted| apt_install(&["nodejs", "npm"], wanted),
-        |_| succeed(Command::new("npm").args(["install", "--global", "--no-audit", "--no-fund", "node@22"])),
-    ];
-    for way in ways {
-        if node_is_there() {
-            return Ok(());
-        }
-        way(&wanted)?;
+    let wanted = format!("Node {NODE_MAJOR_MIN} or newer, with npm");
+    if node_is_there() {
+        return Ok(());
     }
-    if node_is_there() { Ok(()) } else { Err(format!("{wanted} still missing: install it, and try again")) }
+    apt_install(&["nodejs", "npm"], &wanted)?;
+    if node_is_there() {
+        return Ok(());
+    }
+    succeed(Command::new("npm").args(["install", "--global", "--no-audit", "--no-fund", "node@22"]))?;
+    if node_is_there() {
+        Ok(())
+    } else {
+        Err(format!("{wanted}, is still missing: install it, and try again"))
+    }
 }
 
 fn node_is_there() -> bool {
     let version = Command::new("node").arg("--version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    node_major(&version).is_some_and(|major| major >= NODE_MAJOR_MIN) && answers(Command::new("npm").arg("--version"))
+    let version =
+        version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    node_major(&version).is_some_and(|major| major >= NODE_MAJOR_MIN)
+        && answers(Command::new("npm").arg("--version"))
 }
 
 fn node_major(version: &str) -> Option<u32> {
@@ -106,7 +111,10 @@ fn answers(command: &mut Command) -> bool {
 fn apt_install(packages: &[&str], what: &str) -> Result<(), String> {
     let is_root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     if !is_root || !Path::new("/etc/debian_version").exists() {
-        return Err(format!("{what} is missing: install it (on Debian: `apt-get install {}`)", packages.join(" ")));
+        return Err(format!(
+            "{what} is missing: install it (on Debian: `apt-get install {}`)",
+            packages.join(" ")
+        ));
     }
     let apt = || {
         let mut apt = Command::new("apt-get");

@@ -1,5 +1,5 @@
-//! The decisions, a file for each stretch of the way: the sale's frame, holds, checkout, the provider's answers, callbacks
-//! and cases. [`books`] holds the steps they share.
+//! The decisions, a file for each stretch of the way: the sale's frame, holds, checkout, the provider's answers,
+//! callbacks and cases. [`books`] holds the steps they share.
 
 mod answer;
 mod books;

@@ -1,8 +1,8 @@
 //! The rules of an on-sale.
 //!
-//! One function, [`decide`](command::decide), takes the rows a command touches, the command and a time, and answers with
-//! an outcome; the rows it was given move on. It does no I/O, reads no clock and draws no chance, so the store, the
-//! simulator and the tests all run the very same rules.
+//! One function, [`decide`](command::decide), takes the rows a command touches, the command and a time, and answers
+//! with an outcome; the rows it was given move on. It does no I/O, reads no clock and draws no chance, so the store,
+//! the simulator and the tests all run the very same rules.
 //!
 //! Reading order: the words ([`id`], [`money`], [`time`], [`limits`]), what is sold ([`manifest`], [`event`],
 //! [`seat_map`]), the lifecycles ([`hold`], [`order`], [`payment`], [`reconcile`]), then how a decision is made

@@ -22,7 +22,8 @@ pub struct Order {
     pub seat_count: u32,
     /// Where it stands.
     pub status: OrderStatus,
-    /// What is known of its money; always what [`payment_status`](crate::payment::payment_status) says of its operations.
+    /// What is known of its money; always what [`payment_status`](crate::payment::payment_status) says of its
+    /// operations.
     pub payment_status: PaymentStatus,
     /// The attempt that paid it.
     pub paid_by: Option<OperationId>,

@@ -1,8 +1,8 @@
 //! One movement of money asked of the provider: `PENDING → SUCCEEDED | FAILED | REQUIRES_ACTION | UNKNOWN`, and UNKNOWN
 //! leaves only by evidence.
 //!
-//! An AUTHORIZE operation is an *attempt*: one card, one object at the provider, one key. CAPTURE, VOID and REFUND act on
-//! an attempt and name it as their target.
+//! An AUTHORIZE operation is an *attempt*: one card, one object at the provider, one key. CAPTURE, VOID and REFUND act
+//! on an attempt and name it as their target.
 
 use crate::id::{OperationId, OrderId};
 use crate::limits::{QUERY_BACKOFF_MS_MAX, QUERY_BACKOFF_MS_MIN};

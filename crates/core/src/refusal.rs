@@ -1,4 +1,5 @@
-//! What a command is refused for. A refusal is a value, not an error; where several apply, the first in this order is given.
+//! What a command is refused for. A refusal is a value, not an error; where several apply, the first in this order is
+//! given.
 
 use crate::id::SeatOrdinal;
 

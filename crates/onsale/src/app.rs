@@ -18,7 +18,8 @@ use crate::http::listener::ConnectionStats;
 use crate::metrics::Metrics;
 use crate::order_watch::OrderWatch;
 
-/// How long a caller's command may wait for the writer: longer than any healthy queue, shorter than a client's patience.
+/// How long a caller's command may wait for the writer: longer than any healthy queue, shorter than a client's
+/// patience.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(5);
 /// Heavy reads (manifests, reports, audits) at once; each keeps a core busy.
 const HEAVY_READS_MAX: usize = 4;
@@ -41,8 +42,8 @@ pub(crate) struct App {
     pub(crate) test_mode: bool,
 }
 
-/// The same provider twice: a worker that waits for answers must not use up the connections that callbacks, on which those
-/// answers may wait, are read back with.
+/// The same provider twice: a worker that waits for answers must not use up the connections that callbacks, on which
+/// those answers may wait, are read back with.
 pub(crate) struct Gateways {
     pub(crate) for_workers: Stripe,
     pub(crate) for_callbacks: Stripe,

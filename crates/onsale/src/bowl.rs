@@ -106,7 +106,8 @@ fn add_row(
     }
 }
 
-/// Turns pairs of neighbours in a section's front row, which has level access, into a wheelchair place and its companion's.
+/// Turns pairs of neighbours in a section's front row, which has level access, into a wheelchair place and its
+/// companion's.
 fn set_accessible(section: &mut [ManifestSeat], front_row: usize, random: &mut SplitMix64) {
     let pairs = front_row / 2;
     if pairs < 2 {
@@ -126,7 +127,8 @@ fn row_name(index: usize) -> String {
     if index < 26 { letter.to_string() } else { format!("{}{letter}", row_name(index / 26 - 1)) }
 }
 
-/// Puts the left upper corner at the margin. A tenth is far below a seat's size, and survives being written as a decimal.
+/// Puts the left upper corner at the margin. A tenth is far below a seat's size, and survives being written as a
+/// decimal.
 fn move_into_view(seats: &mut [ManifestSeat]) {
     let left = seats.iter().map(|seat| seat.x).fold(f64::INFINITY, f64::min);
     let top = seats.iter().map(|seat| seat.y).fold(f64::INFINITY, f64::min);

@@ -1,5 +1,5 @@
-//! The way of a callback: read back what it is about, find whom it concerns, have it judged. A callback is a trigger, never
-//! evidence.
+//! The way of a callback: read back what it is about, find whom it concerns, have it judged. A callback is a trigger,
+//! never evidence.
 
 use std::sync::Arc;
 

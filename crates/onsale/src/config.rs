@@ -1,5 +1,5 @@
-//! Settings: defaults, a file, the environment, flags; each goes before the one before it. `config.default.toml` says what
-//! each means.
+//! Settings: defaults, a file, the environment, flags; each goes before the one before it. `config.default.toml` says
+//! what each means.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The seat map in memory: a digit for each seat, fed by the log, shown to anyone, and never asked whether a seat may be sold.
+//! The seat map in memory: a digit for each seat, fed by the log, shown to anyone, and never asked whether a seat may
+//! be sold.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Everything that happens by itself. Workers are thin pumps: they find what is due, ask the provider, and hand what they
-//! hear to the core. Nothing is promised on their account: when they are late, things are late, not wrong.
+//! Everything that happens by itself. Workers are thin pumps: they find what is due, ask the provider, and hand what
+//! they hear to the core. Nothing is promised on their account: when they are late, things are late, not wrong.
 
 pub(crate) mod expirer;
 pub(crate) mod payments;

@@ -1,5 +1,5 @@
-//! Every invariant as a query for its violations, over one state of the database. `docs/invariants.md` says of each what it
-//! promises and where else it is enforced.
+//! Every invariant as a query for its violations, over one state of the database. `docs/invariants.md` says of each
+//! what it promises and where else it is enforced.
 
 use onsale_core::id::{CaseId, HoldId, OperationId, OrderId};
 use onsale_core::limits::{IDEMPOTENCY_TTL_MS, PARKED_MS_MAX};

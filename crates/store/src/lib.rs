@@ -1,7 +1,7 @@
 //! Makes decisions durable.
 //!
-//! A [`Store`] takes requests into a bounded queue, decides them in batches inside one transaction each, and answers only
-//! after the commit. The rules are the core's; the SQL is all here. Reads never wait for writes.
+//! A [`Store`] takes requests into a bounded queue, decides them in batches inside one transaction each, and answers
+//! only after the commit. The rules are the core's; the SQL is all here. Reads never wait for writes.
 
 mod audit;
 mod error;

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-/// Commands waiting for the writer. At 10,000 commands a second this is under a second of work: a longer queue would only
-/// make late answers.
+/// Commands waiting for the writer. At 10,000 commands a second this is under a second of work: a longer queue would
+/// only make late answers.
 pub const QUEUE_MAX: usize = 8_192;
 /// Commands in one transaction. More would not spread the cost of a commit any further, only hold answers back.
 pub const BATCH_COMMANDS_MAX: usize = 512;
 /// Time a transaction may spend on deciding before it commits what it has.
 pub const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
-/// How long a statement waits for another process's transaction. Longer than any batch, shorter than a client's patience.
+/// How long a statement waits for another process's transaction. Longer than any batch, shorter than a client's
+/// patience.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections for reading. Reads are short; more connections than this would only compete for two cores.
 pub const READERS_MAX: usize = 8;

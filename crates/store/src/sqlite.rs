@@ -36,7 +36,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// How long a statement waits for another process's transaction.
     pub busy_timeout: Duration,
-    /// Most pages of 4 KiB the file may have; at the bound, decisions are refused as on a full disk, and reading goes on.
+    /// Most pages of 4 KiB the file may have; at the bound, decisions are refused as on a full disk, and reading goes
+    /// on.
     pub pages_max: Option<u32>,
 }
 
@@ -82,8 +83,8 @@ impl Store {
         &self.path
     }
 
-    /// Has a request decided. A deadline that passes while it queues drops it undecided; once it is being decided, it is
-    /// finished whether or not anyone still waits.
+    /// Has a request decided. A deadline that passes while it queues drops it undecided; once it is being decided, it
+    /// is finished whether or not anyone still waits.
     pub async fn submit(&self, request: Request, deadline: Option<Instant>) -> Result<Decision, SubmitError> {
         let answer = self.queue.submit(request, deadline)?;
         answer.await.unwrap_or_else(|_| Err(SubmitError::Unknown("the writer has ended".to_owned())))

@@ -1,5 +1,5 @@
-//! The writer: one thread that takes requests from a bounded queue and commits them in groups. Requests that arrive while a
-//! transaction runs join the next one. Nothing is answered before the commit.
+//! The writer: one thread that takes requests from a bounded queue and commits them in groups. Requests that arrive
+//! while a transaction runs join the next one. Nothing is answered before the commit.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -220,8 +220,8 @@ fn guarded<R>(what: &'static str, work: impl FnOnce() -> R) -> Result<R, StoreEr
     })
 }
 
-/// Drops whoever has waited too long. A caller whose deadline has passed has been told "not done", or is gone: its command
-/// is never decided.
+/// Drops whoever has waited too long. A caller whose deadline has passed has been told "not done", or is gone: its
+/// command is never decided.
 fn drop_expired<B>(queue: &Queue<B>, jobs: Vec<Job>) -> Vec<Job> {
     let now = Instant::now();
     let is_over = |job: &mut Job| job.deadline.is_some_and(|deadline| deadline <= now);

@@ -1,6 +1,6 @@
-//! The steps that several decisions share: ending a hold, selling it, undoing a sale, giving money back, and keeping each
-//! order's payment status and cases in step with its operations. All of them follow after the line at which a decision
-//! has been made; none of them refuses.
+//! The steps that several decisions share: ending a hold, selling it, undoing a sale, giving money back, and keeping
+//! each order's payment status and cases in step with its operations. All of them follow after the line at which a
+//! decision has been made; none of them refuses.
 
 use crate::event::PaymentMode;
 use crate::hold::HoldStatus;
@@ -22,8 +22,8 @@ pub(super) fn open_attempt(state: &Snapshot, order: Option<OrderId>) -> Option<&
     state.operations_of(order?).into_iter().find(is_open)
 }
 
-/// Ends a live hold without a sale: its seats are anyone's, its order is over, and what was asked of the provider
-/// is called off.
+/// Ends a live hold without a sale: its seats are anyone's, its order is over, and what was asked of the
+/// provider is called off.
 pub(super) fn end_hold(state: &mut Snapshot, id: HoldId, ended: HoldStatus, now: Timestamp, seed: &mut Seed) {
     let hold = state.holds.change(&id);
     let was_pending = hold.status == HoldStatus::PaymentPending;

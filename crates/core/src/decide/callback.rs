@@ -111,8 +111,8 @@ pub(super) fn judge(
     Outcome::Judged(verdict)
 }
 
-/// The attempt a callback is about: by the provider's name for it, or, when the name isn't known yet, by what we attached
-/// to the object and have just read back from the provider itself.
+/// The attempt a callback is about: by the provider's name for it, or, when the name isn't known yet, by what we
+/// attached to the object and have just read back from the provider itself.
 fn attempt_of(
     state: &Snapshot,
     callback: &Callback,

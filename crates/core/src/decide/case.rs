@@ -1,4 +1,5 @@
-//! What an operator does about a case. Each act is kept with its actor and note; money's own proof still closes the case.
+//! What an operator does about a case. Each act is kept with its actor and note; money's own proof still closes the
+//! case.
 
 use crate::command::Outcome;
 use crate::event::PaymentMode;

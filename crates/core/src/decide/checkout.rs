@@ -176,8 +176,8 @@ pub(super) fn record_reference(
     Outcome::MustNotConfirm
 }
 
-/// Whether an attempt may (still) be confirmed at the provider: its order awaits it, nobody has called it off, and its hold
-/// binds the seats, with time left. Past the deadline nothing new is begun.
+/// Whether an attempt may (still) be confirmed at the provider: its order awaits it, nobody has called it off, and its
+/// hold binds the seats, with time left. Past the deadline nothing new is begun.
 pub(super) fn may_send_authorization(state: &Snapshot, id: OperationId, now: Timestamp) -> bool {
     let Some(operation) = state.operations.get(&id) else {
         return false;

@@ -189,7 +189,8 @@ pub(super) fn expire_hold(state: &mut Snapshot, id: HoldId, now: Timestamp, seed
     if let Some(attempt) = attempt
         && attempt.reference.is_some()
     {
-        // The provider knows of this attempt, so only the provider can end the doubt: ask it now, do nothing new.
+        // The provider knows of this attempt, so only the provider can end the doubt: ask it now, do nothing
+        // new.
         let (attempt, order) = (attempt.id, attempt.order);
         if !hold.in_doubt {
             state.holds.change(&id).in_doubt = true;

@@ -1,5 +1,5 @@
-//! Three buyers, four seats, a provider that loses and delays, and chance from a seed. Whatever they do, a batch comes to
-//! the same as its requests one by one, what must hold holds, and in the end all money is accounted for.
+//! Three buyers, four seats, a provider that loses and delays, and chance from a seed. Whatever they do, a batch comes
+//! to the same as its requests one by one, what must hold holds, and in the end all money is accounted for.
 
 mod crowd;
 mod provider;

@@ -1,5 +1,5 @@
-//! A store in memory, built on nothing but the core's public face. It reads what a snapshot wants and no more, so that a
-//! need nobody named shows up as a failing test, and after every batch it checks what must always hold.
+//! A store in memory, built on nothing but the core's public face. It reads what a snapshot wants and no more, so that
+//! a need nobody named shows up as a failing test, and after every batch it checks what must always hold.
 
 pub(crate) mod invariants;
 

@@ -1,3 +1,5 @@
+//! Seating plans: what is read, and what is refused at which pointer.
+
 use serde_json::{Value, json};
 
 use super::*;

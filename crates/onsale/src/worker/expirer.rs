@@ -1,5 +1,5 @@
-//! Ends holds whose time has come, and forgets what need not be remembered. Only for promptness: whoever wants the seats of
-//! an expired hold takes them without it.
+//! Ends holds whose time has come, and forgets what need not be remembered. Only for promptness: whoever wants the
+//! seats of an expired hold takes them without it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Carries operations to the provider and its answers to the core. An operation whose answer was lost is asked about, and sent
-//! again only when the provider says that it wasn't done, under the same key, and never past the key's horizon.
+//! Carries operations to the provider and its answers to the core. An operation whose answer was lost is asked about,
+//! and sent again only when the provider says that it wasn't done, under the same key, and never past the key's
+//! horizon.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -172,7 +173,8 @@ async fn advance(app: &Arc<App>, gateway: &Stripe, view: &OperationView) -> anyh
     }
 }
 
-/// Makes an attempt's object, keeps its name, and only then confirms it: whatever is lost after this can be asked about.
+/// Makes an attempt's object, keeps its name, and only then confirms it: whatever is lost after this can be asked
+/// about.
 async fn begin(app: &Arc<App>, gateway: &Stripe, view: &OperationView) -> anyhow::Result<()> {
     let operation = &view.operation;
     let capture = if view.charge { CaptureMode::Automatic } else { CaptureMode::Manual };

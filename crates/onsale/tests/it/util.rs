@@ -1,7 +1,7 @@
 //! What the tests share: a server that is a process of its own, those who call it, and its payment provider.
 //!
 //! ```ignore
-//! let app = App::start().await;                        // test mode: the clock stands, no worker runs, no callback comes
+//! let app = App::start().await;           // test mode: the clock stands, no worker runs, no callback comes
 //! let hall = app.hall(json!({ "hold_ttl_s": 10 }), &["A-1", "A-2"]).await;   // every seat costs SEAT_PRICE
 //! let ada = app.buyer().await;
 //! let hold = ada.hold(&hall, &["A-1"]).await.ok(201);

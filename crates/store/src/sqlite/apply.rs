@@ -1,5 +1,5 @@
-//! Writing what was decided. Each row is written once, in its final state, on the condition that it still is as it was read;
-//! the affected rows are counted. Under the lock a mismatch can only be a bug, and it undoes the batch.
+//! Writing what was decided. Each row is written once, in its final state, on the condition that it still is as it was
+//! read; the affected rows are counted. Under the lock a mismatch can only be a bug, and it undoes the batch.
 
 use onsale_core::event::{Event, PriceTable};
 use onsale_core::hold::Hold;

@@ -13,8 +13,8 @@ use crate::names::answer_of;
 use super::backend::PriceCache;
 use super::rows::{self, CALLBACK, CASE, EVENT, HOLD, OPERATION, ORDER, SEAT};
 
-/// Reads until the snapshot wants no more. Every statement is a look-up by key or by a partial index over live rows, so the
-/// cost of a decision doesn't grow with the sale.
+/// Reads until the snapshot wants no more. Every statement is a look-up by key or by a partial index over live rows, so
+/// the cost of a decision doesn't grow with the sale.
 pub(super) fn fill(
     db: &Connection,
     prices: &mut PriceCache,

@@ -218,8 +218,8 @@ impl Reader<'_> {
         Ok(Some(SeatDigits { version, epoch, manifest_version, digits }))
     }
 
-    /// What the log says happened to the seats after a version, at most `limit` entries; `None` when the log doesn't reach
-    /// back that far.
+    /// What the log says happened to the seats after a version, at most `limit` entries; `None` when the log doesn't
+    /// reach back that far.
     pub fn seat_changes(&self, no: EventNo, after: u64, limit: u32) -> Parsed<Option<SeatChanges>> {
         let mut statement = self.0.prepare_cached(
             "SELECT version, kind, payload FROM log WHERE event_no = ?1 AND version > ?2 ORDER BY version LIMIT ?3",

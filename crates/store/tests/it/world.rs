@@ -1,5 +1,5 @@
-//! A hall on sale over a real database. Every test ends with [`World::finish`], which audits the database and compares what
-//! the log tells with what the seats show; a test that forgets it fails.
+//! A hall on sale over a real database. Every test ends with [`World::finish`], which audits the database and compares
+//! what the log tells with what the seats show; a test that forgets it fails.
 
 mod asked;
 mod printed;

@@ -1,3 +1,5 @@
+//! Bodies, queries and keys, good and bad, each fault with its place.
+
 use axum::Router;
 use axum::body::to_bytes;
 use axum::routing::{get, post};

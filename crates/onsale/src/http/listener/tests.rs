@@ -1,3 +1,5 @@
+//! Connections over real sockets: the slow, the greedy, the many, and how a stop treats them.
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::mpsc as std_mpsc;

@@ -1,3 +1,5 @@
+//! The table of refusals against the contract, on the wire and as pages.
+
 use std::collections::BTreeSet;
 
 use axum::Router;

@@ -1,3 +1,5 @@
+//! Tables of seats: what is read, and what is refused at which line.
+
 use crate::manifest_import::tests::{faults, imported, seat_ids};
 use crate::manifest_import::{Format, Imported};
 

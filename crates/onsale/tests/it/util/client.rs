@@ -2,12 +2,15 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderName};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 use super::Hall;
 
@@ -51,7 +54,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// For nobody in particular. Connections belong to the runtime of the test that makes them.
+    /// For nobody in particular.
     pub(crate) fn new(base: String) -> Client {
         rustls::crypto::ring::default_provider().install_default().ok();
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build();
@@ -131,12 +134,28 @@ impl Ask {
 
     /// Sends it; `None` when no answer came.
     pub(crate) async fn try_send(self) -> Option<Reply> {
-        let answer = self.builder.send().await.ok()?;
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        let text = answer.text().await.ok()?;
-        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Some(Reply { what: self.what, status, headers, text, body })
+        let Ask { what, builder } = self;
+        // A set and not a bare task: whoever stops waiting hangs up.
+        let mut sending = JoinSet::new();
+        let exchange = async move {
+            let answer = builder.send().await.ok()?;
+            let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+            let text = answer.text().await.ok()?;
+            let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+            Some(Reply { what, status, headers, text, body })
+        };
+        sending.spawn_on(exchange, network().handle());
+        sending.join_next().await?.ok()?
     }
+}
+
+/// Where requests run, beside the tests: a connection notices its server's end even while its test waits for that.
+fn network() -> &'static Runtime {
+    static NETWORK: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).enable_all().build().expect("a runtime can be built")
+    });
+    &NETWORK
 }
 
 impl IntoFuture for Ask {

@@ -147,7 +147,12 @@ impl App {
         let new = json!({
             "name": "An evening", "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z", "policy": policy,
         });
-        let event_id = text(&self.operator.post("/v1/events", &new).await.ok(201), "event_id").to_owned();
+        self.opened(&new, seats).await
+    }
+
+    /// An event as described, on sale with these seats, all of section A, row 1.
+    pub(crate) async fn opened(&self, new: &Value, seats: &[&str]) -> Hall {
+        let event_id = text(&self.operator.post("/v1/events", new).await.ok(201), "event_id").to_owned();
         let path = format!("/v1/events/{event_id}");
         let mut csv = String::from("seat_id,section,row,seat,category\n");
         for (index, seat) in seats.iter().enumerate() {

@@ -1,3 +1,5 @@
+//! Whole calls on the books: faults by script, late answers, replays, and what the log says.
+
 use super::*;
 use crate_root::calls;
 use crate_root::form::Form;

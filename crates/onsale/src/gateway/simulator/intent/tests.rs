@@ -1,3 +1,5 @@
+//! The life of one payment, transition by transition.
+
 use super::*;
 
 fn intent(capture_method: CaptureMethod) -> Intent {

@@ -1,0 +1,146 @@
+//! The arena: where its data lives, and how it comes on sale.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use hyper::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::bowl;
+
+use super::client::{Ask, Client};
+use super::crowd::{HOLD_TTL_S, PAYMENT_GRACE};
+use super::wire::{ManifestSeatSeen, ManifestSeen};
+
+/// Prices from the pitch outwards, in minor units.
+const PRICES: [i64; 4] = [18_900, 12_900, 8_900, 4_900];
+/// The file whose presence says that a folder is in use.
+const DATABASE: &str = "onsale.db";
+
+/// Where the demo's data lives; gone with this, unless the folder was asked for.
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    _temporary: Option<TempDir>,
+}
+
+impl Folder {
+    /// A new folder, or one that was asked for and has no database.
+    pub(super) fn make(wanted: Option<PathBuf>) -> anyhow::Result<Folder> {
+        match wanted {
+            Some(path) => {
+                ensure!(
+                    !path.join(DATABASE).exists(),
+                    "{} has a database already; the demo wants a new one",
+                    path.display()
+                );
+                std::fs::create_dir_all(&path)
+                    .with_context(|| format!("failed to make {}", path.display()))?;
+                Ok(Folder { path, _temporary: None })
+            }
+            None => {
+                let temporary = tempfile::Builder::new()
+                    .prefix("onsale-demo-")
+                    .tempdir()
+                    .context("failed to make a temporary folder")?;
+                Ok(Folder { path: temporary.path().to_owned(), _temporary: Some(temporary) })
+            }
+        }
+    }
+}
+
+/// The operator's key of a server that has just been started for the first time.
+pub(super) fn operator_key(folder: &Path) -> anyhow::Result<Arc<str>> {
+    // As the server does: it writes no file when it was given a key.
+    if let Some(key) = std::env::var("ONSALE_OPERATOR_KEY").ok().filter(|key| !key.is_empty()) {
+        return Ok(key.into());
+    }
+    let path = folder.join("operator.key");
+    let key = std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    Ok(key.trim().into())
+}
+
+/// An operator at work.
+pub(super) struct Operator {
+    client: Client,
+    key: Arc<str>,
+}
+
+#[derive(Deserialize)]
+struct EventSeen {
+    event_id: String,
+}
+
+impl Operator {
+    pub(super) fn new(server: SocketAddr, key: Arc<str>) -> Operator {
+        Operator { client: Client::new(server), key }
+    }
+
+    pub(super) async fn get<T: serde::de::DeserializeOwned>(&mut self, path: &str) -> anyhow::Result<T> {
+        let ask = Ask::get(path).token(&self.key);
+        self.client.call(&ask).await?.expect(StatusCode::OK)?.json()
+    }
+
+    async fn put(&mut self, path: String, body: String) -> anyhow::Result<()> {
+        let ask = Ask::new(Method::PUT, path).token(&self.key).body(body);
+        self.client.call(&ask).await?.expect(StatusCode::OK).map(drop)
+    }
+
+    /// Makes an arena of so many seats, and prices it; the event's path. Nobody can buy yet.
+    pub(super) async fn build(&mut self, seats: usize, seed: u64) -> anyhow::Result<String> {
+        let bowl = bowl::generate(seats, seed);
+        let event = json!({
+            "name": format!("Demo night, {seats} seats"),
+            "currency": "EUR",
+            "starts_at": "2030-06-01T19:00:00Z",
+            "timezone": "Europe/Berlin",
+            "policy": { "hold_ttl_s": HOLD_TTL_S, "payment_grace_s": PAYMENT_GRACE.as_secs() },
+        });
+        let ask = Ask::post("/v1/events").token(&self.key).json(&event);
+        let made = self.client.call(&ask).await?.expect(StatusCode::CREATED)?;
+        let event = format!("/v1/events/{}", made.json::<EventSeen>()?.event_id);
+        self.put(format!("{event}/manifest"), bowl::to_pretix_json(&bowl).to_string()).await?;
+        let prices: Vec<_> = bowl
+            .price_levels
+            .iter()
+            .zip(PRICES)
+            .map(|(level, price)| json!({ "price_level": level.name, "amount_minor": price }))
+            .collect();
+        self.put(format!("{event}/prices"), json!({ "price_levels": prices }).to_string()).await?;
+        Ok(event)
+    }
+
+    /// Opens the sale.
+    pub(super) async fn open(&mut self, event: &str) -> anyhow::Result<()> {
+        self.put(format!("{event}/on-sale"), json!({ "state": "open" }).to_string()).await
+    }
+}
+
+/// The seats as buyers see them.
+pub(super) async fn seats(shop: SocketAddr, event: &str) -> anyhow::Result<Vec<ManifestSeatSeen>> {
+    let answer = Client::new(shop).call(&Ask::get(format!("{event}/manifest"))).await?;
+    Ok(answer.expect(StatusCode::OK)?.json::<ManifestSeen>()?.seats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_in_use_is_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let wanted = parent.path().join("new");
+        assert!(Folder::make(Some(wanted.clone())).is_ok());
+        assert!(Folder::make(Some(wanted.clone())).is_ok(), "it has no database yet");
+        std::fs::write(wanted.join(DATABASE), "").unwrap();
+        assert!(Folder::make(Some(wanted)).is_err());
+        let temporary = Folder::make(None).unwrap();
+        let path = temporary.path.clone();
+        assert!(path.exists());
+        drop(temporary);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,117 @@
+//! The answers a buyer and an operator read: only the members the demo looks at.
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(super) struct SessionSeen {
+    pub(super) session_token: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SeatSeen {
+    pub(super) seat_id: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct HoldSeen {
+    pub(super) hold_id: String,
+    pub(super) status: String,
+    pub(super) expires_at: String,
+    pub(super) seats: Vec<SeatSeen>,
+    pub(super) total_minor: i64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct BegunSeen {
+    pub(super) order_id: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct OrderSeen {
+    pub(super) order_id: String,
+    pub(super) hold_id: String,
+    pub(super) order_status: String,
+    pub(super) payment_status: String,
+    pub(super) seats: Vec<SeatSeen>,
+    pub(super) total_minor: i64,
+    pub(super) next_action: Option<NextActionSeen>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NextActionSeen {
+    pub(super) url: String,
+}
+
+/// A refusal.
+#[derive(Deserialize)]
+pub(super) struct ProblemSeen {
+    pub(super) code: String,
+    #[serde(default)]
+    pub(super) retryable: bool,
+    /// Of `seat-unavailable`: the seats that are in the way.
+    #[serde(default)]
+    pub(super) seats: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ManifestSeen {
+    pub(super) seats: Vec<ManifestSeatSeen>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ManifestSeatSeen {
+    pub(super) seat_id: String,
+    pub(super) section: String,
+    pub(super) row: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SeatsSeen {
+    pub(super) version: u64,
+    pub(super) states: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ChangesSeen {
+    pub(super) version: u64,
+    pub(super) changes: Vec<(u32, u8)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct ReportSeen {
+    pub(super) available: u64,
+    pub(super) held: u64,
+    pub(super) sold: u64,
+    pub(super) orders: u64,
+    pub(super) orders_awaiting_payment: u64,
+    pub(super) gross_minor: i64,
+    pub(super) captured_minor: i64,
+    pub(super) returning_minor: i64,
+    pub(super) cases_open: u64,
+}
+
+/// The provider's money by order.
+#[derive(Deserialize)]
+pub(super) struct ProviderLedgerSeen {
+    pub(super) orders: Vec<ProviderOrderSeen>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct ProviderOrderSeen {
+    pub(super) order_id: Option<String>,
+    pub(super) authorised: i64,
+    pub(super) captured: i64,
+    pub(super) voided: i64,
+    pub(super) refunded: i64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ProviderLogSeen {
+    pub(super) entries: Vec<ProviderCallSeen>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ProviderCallSeen {
+    pub(super) order_id: Option<String>,
+    pub(super) outcome: String,
+}

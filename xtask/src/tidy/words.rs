@@ -1,0 +1,242 @@
+//! Words that belong to one place: SQL, clocks, waiting, the provider's names; and words that belong nowhere.
+
+use super::lex::Rust;
+use super::tree::File;
+use super::{Report, Tree};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Code,
+    Literals,
+    /// Code and literals.
+    Either,
+    Comments,
+}
+
+struct Rule {
+    /// `…` stands for anything between two words.
+    words: &'static [&'static str],
+    /// Where they are looked for.
+    part: Part,
+    /// May tests say them anywhere?
+    in_tests: bool,
+    /// Files and folders that may say them, and why they may.
+    places: &'static [(&'static str, &'static str)],
+    why: &'static str,
+}
+
+const HERE: (&str, &str) = ("xtask/src/tidy/", "the rules, and faults planted to test them");
+
+const RULES: &[Rule] = &[
+    Rule {
+        words: &["SELECT ", "INSERT INTO", "UPDATE … SET ", "DELETE FROM", "CREATE TABLE"],
+        part: Part::Literals,
+        in_tests: false,
+        places: &[HERE, ("crates/store/", "the store is where SQL is")],
+        why: "SQL is under crates/store alone: who asks says what he means, and not how it is kept",
+    },
+    Rule {
+        words: &["SystemTime::now", "Timestamp::now", "Zoned::now", "UNIX_EPOCH.elapsed"],
+        part: Part::Code,
+        in_tests: false,
+        places: &[
+            ("crates/onsale/src/clock.rs", "the one place that reads the time for decisions"),
+            ("crates/onsale/src/demo", "buyers look at their own clocks"),
+            ("crates/onsale/src/gateway/simulator.rs", "the provider stamps its objects by its own clock"),
+            ("crates/onsale/tests/it/util/", "the provider signs callbacks with the real time"),
+        ],
+        why: "only the clock reads the time, so that every decision can be replayed",
+    },
+    Rule {
+        words: &["Instant::now"],
+        part: Part::Code,
+        in_tests: true,
+        places: &[
+            ("crates/onsale/src/app.rs", "how long a command may wait for the writer"),
+            ("crates/onsale/src/demo", "measures what buyers see"),
+            ("crates/onsale/src/gateway/simulator/", "the provider's deliveries keep their own time"),
+            ("crates/onsale/src/http/orders.rs", "how long a caller waits for an order to change"),
+            ("crates/onsale/src/http/router.rs", "measures answers"),
+            ("crates/store/src/sqlite/backend.rs", "measures commits"),
+            ("crates/store/src/writer.rs", "drops what waited too long in the queue, and measures batches"),
+            ("xtask/src/ci.rs", "measures steps"),
+        ],
+        why: "an Instant measures or bounds a wait and decides nothing: a new place is named in xtask/src/tidy/words.rs",
+    },
+    Rule {
+        words: &["sleep(", "sleep_until(", "sleep_ms("],
+        part: Part::Code,
+        in_tests: false,
+        places: &[
+            ("crates/onsale/src/demo", "buyers arrive and think at their own pace"),
+            ("crates/onsale/src/gateway/simulator.rs", "lets connections end before the simulator stops"),
+            ("crates/onsale/src/gateway/simulator/server.rs", "the provider's slowness, as scripted"),
+            (
+                "crates/onsale/src/http/listener.rs",
+                "lets descriptors come free when none is left to accept with",
+            ),
+            ("crates/onsale/src/http/listener/stream.rs", "the deadline of a connection that stalls"),
+            ("crates/onsale/src/server.rs", "lets a load balancer notice before the listeners close"),
+            ("crates/onsale/src/worker", "a worker's period"),
+            ("crates/onsale/tests/it/util/client.rs", "the one loop in which tests wait for a state"),
+        ],
+        why: "whoever sleeps guesses: wait for the state itself; tests too, or they are slow and fail now and then",
+    },
+    Rule {
+        words: &["payment_intent", "PaymentIntent"],
+        part: Part::Either,
+        in_tests: true,
+        places: &[HERE, ("crates/onsale/src/gateway/", "the provider's adapter and its simulator")],
+        why: "the provider's words stop at the gateway, so that another provider changes nothing else",
+    },
+    Rule {
+        words: &["stripe", "Stripe"],
+        part: Part::Literals,
+        in_tests: true,
+        places: &[
+            HERE,
+            ("crates/onsale/src/gateway/", "the provider's adapter and its simulator"),
+            ("crates/onsale/src/http/callbacks.rs", "the provider's header and its name in our path"),
+            ("crates/onsale/src/server.rs", "our own path for the simulator's callbacks"),
+        ],
+        why: "the provider's addresses and names stop at the gateway, so that another provider changes nothing else",
+    },
+    Rule {
+        words: &["todo!", "unimplemented!", "dbg!"],
+        part: Part::Code,
+        in_tests: false,
+        places: &[],
+        why: "what is not finished is not committed",
+    },
+    Rule {
+        words: &["#[ignore"],
+        part: Part::Code,
+        in_tests: false,
+        places: &[],
+        why: "a test that nobody runs says nothing: assert today's answer, and say that it is wrong",
+    },
+    Rule {
+        words: &["FIXME", "XXX"],
+        part: Part::Comments,
+        in_tests: false,
+        places: &[],
+        why: "mend it now, or write down in the documents what is missing",
+    },
+];
+
+pub(super) fn check(tree: &Tree, report: &mut Report) {
+    for rule in RULES {
+        let mut used = vec![false; rule.places.len()];
+        for (path, file, rust) in tree.rust() {
+            let place = rule.places.iter().position(|(place, _)| path.starts_with(place));
+            for (line, word) in found(rule, file, rust) {
+                match place {
+                    Some(place) => used[place] = true,
+                    None => report.fault(path, line, format!("says `{word}`"), rule.why),
+                }
+            }
+        }
+        for ((place, reason), _) in rule.places.iter().zip(used).filter(|(_, used)| !used) {
+            report.note(format!("nothing in {place} says `{}` any more ({reason})", rule.words[0].trim()));
+        }
+    }
+}
+
+fn found(rule: &Rule, file: &File, rust: &Rust) -> Vec<(usize, &'static str)> {
+    let mut found = Vec::new();
+    let mut look = |line: usize, text: &str| {
+        if !(rule.in_tests && file.is_test(line)) {
+            found.extend(rule.words.iter().filter(|word| says(text, word)).map(|word| (line, *word)));
+        }
+    };
+    for (at, line) in rust.lines.iter().enumerate() {
+        match rule.part {
+            Part::Code | Part::Either => look(at + 1, &line.code),
+            Part::Comments => look(at + 1, &line.comment),
+            Part::Literals => {}
+        }
+    }
+    if matches!(rule.part, Part::Literals | Part::Either) {
+        for literal in &rust.literals {
+            // A word at a line's end is still followed by another.
+            let text = literal.text.split_whitespace().collect::<Vec<_>>().join(" ") + " ";
+            look(literal.line, &text);
+        }
+    }
+    found
+}
+
+/// Is the word said, as a word of its own? The parts around a `…` follow each other.
+fn says(text: &str, word: &str) -> bool {
+    let mut rest = text;
+    word.split('…').all(|part| {
+        let part = if part.len() < word.len() { part.trim() } else { part };
+        match position(rest, part) {
+            Some(at) => {
+                rest = &rest[at + part.len()..];
+                true
+            }
+            None => false,
+        }
+    })
+}
+
+fn position(text: &str, word: &str) -> Option<usize> {
+    let begins = |at: usize| {
+        let in_word = |c: char| c.is_alphanumeric() || c == '_';
+        !(word.starts_with(in_word) && text[..at].ends_with(in_word))
+    };
+    text.match_indices(word).map(|(at, _)| at).find(|at| begins(*at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::expect;
+    use super::*;
+
+    #[test]
+    fn planted_words_are_found_where_they_do_not_belong() {
+        let http = "fn f() {\n    // SELECT is fine here\n    q(\"UPDATE seats\n      SET x\");\n    q(\"select one\");\n}\n";
+        let clocks = "let a = SystemTime::now();\nlet b = Instant::now();\nlet c = MyInstant::now();\n";
+        let tests = "#[cfg(test)]\nmod tests {\n    Instant::now();\n    thread::sleep(d);\n    f(\"payment_intent\");\n}\n";
+        let unfinished = "//! XXX\n#[ignore = \"slow\"]\nfn f() { todo!() }\n// FIXME: later\nfn g() { dbg!(\"todo!()\") }\n";
+        let provider =
+            "f(\"/v1/payment_intents\");\nlet payment_intent = g(\"api.stripe.com\", Stripe::new());\n";
+        let files = [
+            ("crates/onsale/src/http/a.rs", http),
+            ("crates/store/src/a.rs", "q(\"SELECT 1\")\n"),
+            ("crates/onsale/src/b.rs", clocks),
+            ("crates/onsale/src/clock.rs", "SystemTime::now()\n"),
+            ("crates/onsale/src/c.rs", tests),
+            ("crates/onsale/src/d.rs", unfinished),
+            ("crates/onsale/src/e.rs", provider),
+            ("crates/onsale/src/gateway/e.rs", provider),
+            ("crates/onsale/src/worker/f.rs", "tokio::time::sleep(period).await;\nnot_sleep(1);\n"),
+            ("crates/onsale/tests/it/g.rs", "sleep(period).await;\nSystemTime::now();\n"),
+        ];
+        let faults = [
+            "crates/onsale/src/b.rs:1: says `SystemTime::now`",
+            "crates/onsale/src/b.rs:2: says `Instant::now`",
+            "crates/onsale/src/c.rs:4: says `sleep(`",
+            "crates/onsale/src/d.rs:1: says `XXX`",
+            "crates/onsale/src/d.rs:2: says `#[ignore`",
+            "crates/onsale/src/d.rs:3: says `todo!`",
+            "crates/onsale/src/d.rs:4: says `FIXME`",
+            "crates/onsale/src/d.rs:5: says `dbg!`",
+            "crates/onsale/src/e.rs:1: says `payment_intent`",
+            "crates/onsale/src/e.rs:2: says `payment_intent`",
+            "crates/onsale/src/e.rs:2: says `stripe`",
+            "crates/onsale/src/http/a.rs:3: says `UPDATE … SET `",
+            "crates/onsale/tests/it/g.rs:1: says `sleep(`",
+            "crates/onsale/tests/it/g.rs:2: says `SystemTime::now`",
+        ];
+        expect(check, &files, &faults);
+    }
+
+    #[test]
+    fn every_place_says_why() {
+        for (place, reason) in RULES.iter().flat_map(|rule| rule.places) {
+            assert!(!place.is_empty() && reason.len() > 5, "{place}: {reason}");
+        }
+    }
+}
