@@ -33,7 +33,8 @@ pub(crate) struct App {
     /// The payment provider; `None` when none is configured.
     pub(crate) gateway: Option<Gateways>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) connections: Arc<ConnectionStats>,
+    /// Of the buyers' and of the operators' listener.
+    pub(crate) connections: [Arc<ConnectionStats>; 2],
     pub(crate) heavy: Semaphore,
     /// Operations being worked on in this process.
     pub(crate) in_flight: crate::worker::payments::InFlight,
@@ -113,7 +114,8 @@ impl App {
 
     /// An event; `None` when there is no such event.
     pub(crate) async fn sale(self: &Arc<Self>, id: EventId) -> Result<Option<Arc<Sale>>, AppError> {
-        Ok(self.sale_of(id.event()).await?.filter(|sale| sale.event.id == id))
+        let sale = self.sale_of(id.event()).await?;
+        Ok(sale.filter(|sale| sale.event.id == id && id.event() != EventNo::HOUSE))
     }
 
     /// The event with a number.

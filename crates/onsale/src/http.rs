@@ -14,7 +14,7 @@ mod holds;
 mod keys;
 mod manifest;
 mod orders;
-mod reasons;
+pub(crate) mod reasons;
 pub(crate) mod router;
 mod seats;
 mod sessions;

@@ -137,7 +137,8 @@ impl Metrics {
             self.gauges.backlog_age.get_or_create(&label).set(age_s);
         }
         self.gauges.queue.set(app.store.queue_depth() as i64);
-        self.gauges.connections.set(app.connections.open.load(Ordering::Relaxed) as i64);
+        let open = app.connections.iter().map(|stats| stats.open.load(Ordering::Relaxed) as i64);
+        self.gauges.connections.set(open.sum());
         let stats = app.store.stats();
         for (figure, value, per) in [
             ("batches", &stats.batches, 1.0),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,11 +88,12 @@ impl Server {
         if let Some(simulator) = &simulator {
             simulator.set_webhook_url(format!("http://{listen}/v1/payment-callbacks/stripe"));
         }
-        let limits = ListenerLimits {
+        // Each listener counts its own connections: a crowd of buyers must not keep the operators out.
+        let [buyers_limits, operators_limits] = [(); 2].map(|()| ListenerLimits {
             connections_max: settings.http.connections_max,
             header_read_timeout_ms: settings.http.header_read_timeout_ms,
             ..ListenerLimits::default()
-        };
+        });
         let (stopping, is_stopping) = watch::channel(false);
         let (closing, is_closing) = watch::channel(false);
         let app = Arc::new(App {
@@ -102,7 +103,7 @@ impl Server {
             followers,
             gateway,
             metrics: Arc::new(Metrics::new()),
-            connections: Arc::clone(&limits.stats),
+            connections: [Arc::clone(&buyers_limits.stats), Arc::clone(&operators_limits.stats)],
             heavy: heavy_reads(),
             in_flight: Default::default(),
             stopping: is_stopping,
@@ -115,8 +116,8 @@ impl Server {
             workers.spawn(async move { while own.join_next().await.is_some() {} });
         }
         let listeners = vec![
-            tokio::spawn(listener::serve(buyers, router::buyers(&app), limits.clone(), is_closing.clone())),
-            tokio::spawn(listener::serve(operators, router::operators(&app), limits, is_closing)),
+            tokio::spawn(listener::serve(buyers, router::buyers(&app), buyers_limits, is_closing.clone())),
+            tokio::spawn(listener::serve(operators, router::operators(&app), operators_limits, is_closing)),
         ];
         let drain = Duration::from_millis(settings.http.drain_ms);
         Ok(Server { listen, operator_listen, simulator, app, drain, stopping, closing, listeners, workers })
@@ -210,6 +211,8 @@ async fn first_key(settings: &Settings, store: &Store, clock: &ServerClock) -> a
         let path = settings.data.join("operator.key");
         let mut file =
             std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        // The mode above is for a new file; one that was there keeps its own until it is told otherwise.
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         file.write_all(format!("{secret}\n").as_bytes())?;
         file.sync_all()?;
         tracing::warn!(path = %path.display(), "Made an operator's key; it is in this file");

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use onsale_core::command::{Command, Decision, Outcome, Request};
 use onsale_core::event::Event;
-use onsale_core::id::{EventId, Seed};
+use onsale_core::id::{EventId, EventNo, Seed};
 use onsale_store::{Clock, Options, Store};
 
 use crate::clock::ServerClock;
+use crate::http::reasons;
 
 /// A database opened for a command.
 pub(super) struct Offline {
@@ -30,7 +31,7 @@ impl Offline {
         let seed = Seed::new(command.event(), self.clock.now(), rand::random());
         let Decision { outcome, .. } = self.store.submit_blocking(Request { command, key: None, seed })?;
         match outcome {
-            Outcome::Refused(refusal) => bail!("refused: {refusal:?}"),
+            Outcome::Refused(refusal) => bail!("refused: {}", reasons::refused(&refusal).detail),
             outcome => Ok(outcome),
         }
     }
@@ -38,6 +39,7 @@ impl Offline {
     /// An event by its id.
     pub(super) fn event(&self, id: EventId) -> anyhow::Result<Event> {
         let event = self.store.read(|reader| reader.event(id.event()))?;
-        event.filter(|event| event.id == id).with_context(|| format!("there is no event {id}"))
+        let event = event.filter(|event| event.id == id && id.event() != EventNo::HOUSE);
+        event.with_context(|| format!("there is no event {id}"))
     }
 }

@@ -159,8 +159,7 @@ impl Client {
         let (mut sender, mut driver) = self.connection.take().context("not connected")?;
         let request = ask.request(self.server)?;
         let begun = Instant::now();
-        let mut ended = false;
-        let answer = {
+        let (answer, driver) = {
             let mut exchange = pin!(async {
                 sender.ready().await?;
                 let response = sender.send_request(request).await?;
@@ -169,15 +168,16 @@ impl Client {
             });
             tokio::select! {
                 biased;
-                answer = &mut exchange => answer,
-                // What it had read is still there to be taken.
-                _ = &mut driver => { ended = true; exchange.await }
+                answer = &mut exchange => (answer, Some(driver)),
+                _ = &mut driver => {
+                    // What it had read is still there to be taken; what it hadn't fails only once it is gone.
+                    drop(driver);
+                    (exchange.await, None)
+                }
             }
         };
         let (head, body) = answer?;
-        if !ended {
-            self.connection = Some((sender, driver));
-        }
+        self.connection = driver.map(|driver| (sender, driver));
         let replayed = head.headers.get("idempotency-replayed").is_some_and(|value| value == "true");
         Ok(Answer { status: head.status, replayed, body, took: begun.elapsed() })
     }

@@ -48,7 +48,9 @@ pub(super) fn print(summary: &Summary<'_>) {
     }
     let mut figures = Table::new();
     figures.load_style(UTF8_HORIZONTAL_ONLY).set_header(["", "figure"]);
-    rows.into_iter().for_each(|(name, figure)| drop(figures.add_row([name, figure])));
+    for (name, figure) in rows {
+        figures.add_row([name, figure]);
+    }
     println!("{figures}\n{}", latencies(measures));
 }
 

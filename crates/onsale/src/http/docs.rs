@@ -4,6 +4,11 @@ use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, openapi};
 
+/// How the pages behave. Left to themselves they would show a badge that a validator on the internet makes.
+pub(super) fn page_settings() -> utoipa_swagger_ui::Config<'static> {
+    utoipa_swagger_ui::Config::default().validator_url("none")
+}
+
 /// What stands above the routes.
 #[derive(OpenApi)]
 #[openapi(

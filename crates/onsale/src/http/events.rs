@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use onsale_core::command::{Command, Outcome};
 use onsale_core::event::EventStatus;
-use onsale_core::id::{EventId, SeatOrdinal};
+use onsale_core::id::{EventId, EventNo, SeatOrdinal};
 use onsale_core::refusal::Refusal;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -65,7 +65,7 @@ async fn get_event(
     PathId(id): PathId<EventId>,
 ) -> Result<Json<EventJson>, Problem> {
     let event = app.store.read(|reader| reader.event(id.event()))?;
-    let event = event.filter(|event| event.id == id && id.event().0 != 0).ok_or_else(not_found)?;
+    let event = event.filter(|event| event.id == id && id.event() != EventNo::HOUSE).ok_or_else(not_found)?;
     Ok(Json(EventJson::of(&event)))
 }
 

@@ -11,7 +11,7 @@ use onsale_core::event::Admission;
 use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::{AccountId, EventId, HoldId, SeatOrdinal};
 use onsale_core::idempotency::RequestKey;
-use onsale_core::limits::{SEATS_PER_HOLD_MAX, TEXT_BYTES_MAX};
+use onsale_core::limits::TEXT_BYTES_MAX;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::PaymentStatus;
 use onsale_core::refusal::Refusal;
@@ -31,8 +31,6 @@ use super::wire::{CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, Priced
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const ADMISSION_TOKEN: &str = "admission-token";
-/// Seats named in one request; far above any event's maximum, so that naming seven of six is still "too many".
-const SEATS_NAMED_MAX: usize = 1_000;
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
@@ -84,15 +82,15 @@ async fn place_hold(
     IdempotencyKey(key): IdempotencyKey,
     ApiJson(body): ApiJson<NewHoldJson>,
 ) -> Result<Response, Problem> {
-    let names = named_seats(body)?;
     let mut sale = app.sale(event_id).await?.ok_or_else(not_found)?;
+    let names = named_seats(body, sale.event.policy.seats_per_hold_max)?;
     admit(&sale, &headers)?;
     let mut again = true;
     loop {
         let Some(manifest) = sale.manifest.clone() else {
             return Err(Problem::new(Code::EventNotOnSale, "The event has no seats yet."));
         };
-        let seats = ordinals(&sale, &manifest, &names)?;
+        let seats = ordinals(&manifest, &names)?;
         let text: Vec<u8> = seats.iter().flat_map(|seat| seat.0.to_be_bytes()).collect();
         let event_bytes = event_id.0.to_be_bytes();
         let key = request_key(&account, "POST /v1/events/{event_id}/holds", &key, [&event_bytes[..], &text]);
@@ -125,8 +123,8 @@ async fn place_hold(
     }
 }
 
-/// The seats a body names; exactly one kind of wish, each seat once.
-fn named_seats(body: NewHoldJson) -> Result<Vec<String>, Problem> {
+/// The seats a body names; exactly one kind of wish, each seat once, no more than `limit`.
+fn named_seats(body: NewHoldJson, limit: u32) -> Result<Vec<String>, Problem> {
     let mut errors = Vec::new();
     if body.ga.is_some() {
         errors.push(FieldError::new("/ga", "standing places are not sold by this version"));
@@ -138,8 +136,8 @@ fn named_seats(body: NewHoldJson) -> Result<Vec<String>, Problem> {
     if seats.is_empty() && errors.is_empty() {
         errors.push(FieldError::new("/seats", "name at least one seat"));
     }
-    if seats.len() > SEATS_NAMED_MAX {
-        return Err(too_many(SEATS_PER_HOLD_MAX));
+    if seats.len() > limit as usize {
+        return Err(too_many(limit));
     }
     let mut sorted: Vec<(usize, &String)> = seats.iter().enumerate().collect();
     sorted.sort_by_key(|(index, seat)| (*seat, *index));
@@ -157,11 +155,7 @@ fn too_many(limit: u32) -> Problem {
 }
 
 /// The ordinals of named seats, ascending.
-fn ordinals(sale: &Sale, manifest: &ManifestIndex, names: &[String]) -> Result<Vec<SeatOrdinal>, Problem> {
-    let limit = sale.event.policy.seats_per_hold_max;
-    if names.len() > limit as usize {
-        return Err(too_many(limit));
-    }
+fn ordinals(manifest: &ManifestIndex, names: &[String]) -> Result<Vec<SeatOrdinal>, Problem> {
     let mut errors = Vec::new();
     let mut ordinals = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {

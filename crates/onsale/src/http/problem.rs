@@ -268,7 +268,8 @@ impl IntoResponse for Problem {
         if self.code == Code::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.code == Code::RequestTimeout {
+        // What may still come of the body isn't waited for, so the next request could not be told from it.
+        if matches!(self.code, Code::RequestTimeout | Code::PayloadTooLarge) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response

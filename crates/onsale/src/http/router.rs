@@ -68,7 +68,7 @@ fn surround(router: Router<Arc<App>>, app: &Arc<App>) -> Router {
     router
         .route("/problems", get(page::problem_list))
         .route("/problems/{code}", get(page::problem_page))
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", openapi()))
+        .merge(SwaggerUi::new("/docs").url("/openapi.json", openapi()).config(docs::page_settings()))
         .fallback(unknown_route)
         .method_not_allowed_fallback(unknown_method)
         .layer(from_fn_with_state(Arc::clone(app), measure))

@@ -1,8 +1,9 @@
 //! Opening connections with the settings that durability rests on, and checking that they are in force.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{OpenError, StoreError};
 use crate::limits::{BUSY_TIMEOUT, SQLITE_VERSION_MIN, WRITER_CACHE_KIB};
@@ -18,7 +19,7 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     let mut connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(options.busy_timeout).map_err(failed)?;
     require_engine()?;
-    require(&connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal").map_err(failed)??;
+    enter_wal(&connection, options.busy_timeout).map_err(failed)??;
     connection.execute_batch("PRAGMA synchronous = FULL").map_err(failed)?;
     require(&connection, "synchronous", "PRAGMA synchronous", "2").map_err(failed)??;
     connection
@@ -33,6 +34,19 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
         connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).map_err(failed)?;
     }
     Ok(connection)
+}
+
+/// Turns the WAL on. The engine doesn't wait for whoever else is doing so at the same time, so the wait is here.
+fn enter_wal(connection: &Connection, patience: Duration) -> rusqlite::Result<Result<(), OpenError>> {
+    let begun = Instant::now();
+    loop {
+        let entered = require(connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal");
+        let is_busy = matches!(&entered, Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy));
+        if !is_busy || begun.elapsed() >= patience {
+            return entered;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The checkpointer's connection.

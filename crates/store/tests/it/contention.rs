@@ -44,7 +44,8 @@ fn sixteen_programs_want_one_seat() {
 fn overlapping_triples_are_held_whole_or_not_at_all() {
     const SEATS: u32 = 30;
     let world = hall(SEATS, policy());
-    let stores = [&*world.store, &world.another_store()];
+    let other = world.another_store();
+    let stores = [&*world.store, &other];
     thread::scope(|scope| {
         for number in 0..8_u32 {
             let (store, world) = (stores[number as usize % 2], &world);
@@ -81,7 +82,7 @@ fn overlapping_triples_are_held_whole_or_not_at_all() {
         }
     });
     assert_eq!(world.digits().matches('1').count() % 3, 0);
-    drop(stores);
+    drop(other);
     world.finish();
 }
 

@@ -77,7 +77,9 @@ fn a_takeover_ends_the_overdue_holds_it_meets() {
     let before = world.event().version;
     let new = world.hold(&ben(), &[1, 2]);
     assert_eq!(world.digits(), "0110");
-    olds.map(|old| assert_eq!(world.hold_view(old).hold.status, HoldStatus::Expired));
+    for old in olds {
+        assert_eq!(world.hold_view(old).hold.status, HoldStatus::Expired);
+    }
     let changes = world.store.read(|db| db.seat_changes(HALL, before, 10)).expect("the log can be read");
     let changes = changes.expect("the log reaches back").changes;
     let digits: Vec<(u32, u8)> = changes.iter().map(|(_, seat, digit)| (seat.0, *digit)).collect();

@@ -116,7 +116,9 @@ async fn prices_are_whole_positive_and_of_levels_that_exist() {
     let places = ["/price_levels/0/price_level", "/price_levels/0/amount_minor", "/price_levels/1/amount_minor"];
     stage.faulty(put(both), &places).await;
     stage.faulty(put(json!([])), &["/price_levels"]).await;
-    put(json!([price("Stalls", json!(99_999_999_999_i64))])).await.ok(200);
+    for good in [99_999_999_999_i64, 1, 2_500] {
+        put(json!([price("Stalls", json!(good))])).await.ok(200);
+    }
     stage.finish().await;
 }
 

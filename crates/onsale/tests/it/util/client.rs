@@ -283,7 +283,7 @@ impl Buyer {
     /// Waits for `"ORDER_STATUS PAYMENT_STATUS"`, for servers whose workers run; the order.
     pub(crate) async fn await_order(&self, order_id: &str, want: &str) -> Value {
         let look = || async {
-            let order = self.client.get(&format!("/v1/orders/{order_id}?wait_s=1")).await.ok(200);
+            let order = self.order(order_id).await;
             (statuses(&order) == want).then_some(order)
         };
         eventually(&format!("{order_id} is {want}"), look).await

@@ -100,6 +100,16 @@ impl Provider {
         self.deliver(&json!({ "order_id": order_id, "new_event_id": true })).await
     }
 
+    /// Delivers an order's latest event of a type again; the verdict.
+    pub(crate) async fn tell(&self, order_id: &str, event_type: &str) -> String {
+        self.deliver(&json!({ "order_id": order_id, "type": event_type })).await
+    }
+
+    /// Delivers an order's latest event of a type as a new one; the verdict.
+    pub(crate) async fn tell_anew(&self, order_id: &str, event_type: &str) -> String {
+        self.deliver(&json!({ "order_id": order_id, "type": event_type, "new_event_id": true })).await
+    }
+
     /// The buyer finishes (`success`) or abandons (`failure`) what the intent waits for.
     pub(crate) async fn complete(&self, intent_id: &str, result: &str) {
         self.client
@@ -136,6 +146,14 @@ impl Provider {
         let ledger = self.ledger().await;
         let entry = ledger.iter().find(|entry| entry["order_id"] == order_id).cloned().unwrap_or_default();
         ["authorised", "captured", "voided", "refunded"].map(|member| entry[member].as_i64().unwrap_or(0))
+    }
+
+    /// The latest event of a type about an order, as it is delivered.
+    pub(crate) async fn event(&self, order_id: &str, event_type: &str) -> Value {
+        let page = self.client.get(&format!("/v1/events?limit=100&type={event_type}")).await.ok(200);
+        let about = |event: &&Value| event["data"]["object"]["metadata"]["order_id"] == order_id;
+        let found = page["data"].as_array().expect("data").iter().find(about);
+        found.unwrap_or_else(|| panic!("no {event_type} about {order_id}")).clone()
     }
 
     /// The intents made for an order, oldest first.

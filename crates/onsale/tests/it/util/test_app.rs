@@ -185,6 +185,19 @@ impl App {
         }
     }
 
+    /// Lets time and the payments' worker go on by turns until an order is `"ORDER_STATUS PAYMENT_STATUS"`; the order.
+    pub(crate) async fn work_until(&self, buyer: &Buyer, order_id: &str, want: &str) -> Value {
+        for _ in 0..12 {
+            self.worker("payments").await;
+            let order = buyer.order(order_id).await;
+            if format!("{} {}", text(&order, "order_status"), text(&order, "payment_status")) == want {
+                return order;
+            }
+            self.advance(2_500).await;
+        }
+        buyer.expect_order(order_id, want).await
+    }
+
     /// The server's time in milliseconds.
     pub(crate) async fn now_ms(&self) -> i64 {
         self.operator.get("/_test/clock").await.ok(200)["now_ms"].as_i64().expect("now_ms")
