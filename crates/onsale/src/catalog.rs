@@ -95,7 +95,9 @@ impl Catalog {
             if let Some(map) = map.as_mut()
                 && map.take(log) == Taken::Gap
             {
+                // Another process wrote in between: seats, or anything else.
                 entry.behind.store(true, Ordering::Release);
+                entry.stale.store(true, Ordering::Release);
             }
         }
     }
@@ -202,6 +204,8 @@ impl Catalog {
         if map.is_none() {
             let digits = store.read(|reader| reader.seat_digits(entry.no))?;
             *map = digits.map(SeatMap::new);
+            // The map may now be ahead of what was read of the event, and would hide that from `follow_others`.
+            entry.stale.store(true, Ordering::Release);
         }
         Ok(map.as_mut().map(look))
     }

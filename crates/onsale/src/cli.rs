@@ -6,6 +6,7 @@ mod import;
 mod offline;
 mod serve;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -95,18 +96,27 @@ pub(crate) fn run() -> ExitCode {
 
 fn config_command(args: ConfigArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        ConfigCommand::PrintDefault => print!("{}", config::DEFAULT_TEXT),
+        ConfigCommand::PrintDefault => say(config::DEFAULT_TEXT.trim_end())?,
         ConfigCommand::Check { file } => {
             Settings::load(Some(&file))?;
-            println!("{} is valid", file.display());
+            say(format_args!("{} is valid", file.display()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn openapi() -> anyhow::Result<ExitCode> {
-    println!("{}", crate::http::router::openapi().to_pretty_json()?);
+    say(crate::http::router::openapi().to_pretty_json()?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints to standard output. Whoever has stopped reading has read enough.
+pub(crate) fn say(text: impl std::fmt::Display) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
 }
 
 /// A port on loopback that the system chooses.

@@ -119,7 +119,7 @@ const _: () = assert!(IDEMPOTENCY_TTL_MS == seconds(172_800), "I-16 spells this 
 
 /// Number, promise, query for what breaks it. `?1` is the time of the audit.
 /// CROSS JOIN keeps the engine from walking all seats for each list of a few.
-const CHECKS: &[(&str, &str, &str)] = &[
+pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
     (
         "I-1",
         "a sold seat belongs to exactly one confirmed order, which lists it",

@@ -10,7 +10,8 @@ const SQLITE: &[(i64, &str, &str)] =
     &[(1, "initial", include_str!("../sql/sqlite/migrations/0001_initial.sql"))];
 
 /// Brings a database up to date, under the write lock, so that two programs starting at once do it once.
-pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+/// With `upgrades` false only an empty database is migrated, and one of an older program is refused.
+pub(crate) fn migrate(connection: &mut Connection, upgrades: bool) -> Result<(), OpenError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(OpenError::Migrate)?;
     transaction
@@ -21,6 +22,9 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
         )
         .map_err(OpenError::Migrate)?;
     let applied = check(&transaction)?;
+    if applied > 0 && applied < newest() && !upgrades {
+        return Err(OpenError::Older { found: applied, wanted: newest() });
+    }
     for (number, name, statements) in SQLITE.iter().filter(|(number, ..)| *number > applied) {
         transaction.execute_batch(statements).map_err(OpenError::Migrate)?;
         transaction
@@ -33,9 +37,14 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     transaction.commit().map_err(OpenError::Migrate)
 }
 
+/// The last migration this program has.
+fn newest() -> i64 {
+    SQLITE.last().map_or(0, |(number, ..)| *number)
+}
+
 /// Checks that a database opened for reading is exactly at this program's version.
 pub(crate) fn require_current(connection: &Connection) -> Result<(), OpenError> {
-    let wanted = SQLITE.last().map_or(0, |(number, ..)| *number);
+    let wanted = newest();
     let table = connection
         .query_row("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'", [], |_| Ok(()))
         .optional()

@@ -39,12 +39,14 @@ pub struct Options {
     /// Most pages of 4 KiB the file may have; at the bound, decisions are refused as on a full disk, and reading goes
     /// on.
     pub pages_max: Option<u32>,
+    /// Whether a database of an older program is brought up to date, or refused. A new one is always made.
+    pub upgrades: bool,
 }
 
 impl Options {
     /// The usual: [`BUSY_TIMEOUT`](crate::BUSY_TIMEOUT), and no bound but the disk's.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Options {
-        Options { folder, clock, busy_timeout: BUSY_TIMEOUT, pages_max: None }
+        Options { folder, clock, busy_timeout: BUSY_TIMEOUT, pages_max: None, upgrades: true }
     }
 }
 
@@ -196,3 +198,6 @@ pub fn backup_folder(folder: &Path, to: &Path) -> Result<(), InspectError> {
     let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
     Ok(upkeep::backup(&connection, to)?)
 }
+
+#[cfg(test)]
+mod tests;

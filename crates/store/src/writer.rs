@@ -339,3 +339,6 @@ fn chain(error: &dyn std::error::Error) -> String {
 fn micros(duration: Duration) -> u64 {
     duration.as_micros().min(u64::MAX as u128) as u64
 }
+
+#[cfg(test)]
+mod tests;

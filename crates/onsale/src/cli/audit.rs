@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::clock::ServerClock;
 
-use super::DataArgs;
+use super::{DataArgs, say};
 
 #[derive(clap::Args)]
 pub(crate) struct AuditArgs {
@@ -30,18 +30,17 @@ pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<ExitCode> {
             .iter()
             .map(|check| json!({ "id": check.id, "title": check.title, "violations": check.violations, "rows": check.rows }))
             .collect();
-        println!("{}", json!({ "checks": checks, "violations": audit.violations() }));
+        say(json!({ "checks": checks, "violations": audit.violations() }))?;
     } else {
-        print(&audit);
+        print(&audit)?;
     }
     Ok(if audit.violations() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints an audit: a line when all is well, else a table of what is wrong.
-pub(crate) fn print(audit: &Audit) {
+pub(crate) fn print(audit: &Audit) -> std::io::Result<()> {
     if audit.violations() == 0 {
-        println!("audit: {} invariants hold", audit.checks.len());
-        return;
+        return say(format_args!("audit: {} invariants hold", audit.checks.len()));
     }
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -50,7 +49,7 @@ pub(crate) fn print(audit: &Audit) {
         let (broken, rows) = (check.violations.to_string(), check.rows.join("\n"));
         table.add_row([check.id, broken.as_str(), check.title, rows.as_str()]);
     }
-    println!("{table}\naudit: {} violations", audit.violations());
+    say(format_args!("{table}\naudit: {} violations", audit.violations()))
 }
 
 #[derive(clap::Args)]
@@ -64,6 +63,6 @@ pub(crate) struct BackupArgs {
 pub(crate) fn backup(args: BackupArgs) -> anyhow::Result<()> {
     ensure!(!args.to.exists(), "{} exists already", args.to.display());
     onsale_store::backup_folder(&args.data.data, &args.to)?;
-    println!("copied to {}", args.to.display());
+    say(format_args!("copied to {}", args.to.display()))?;
     Ok(())
 }

@@ -12,8 +12,8 @@ use crate::http::problem::FieldError;
 use crate::http::wire::{EventJson, NewEventJson, PolicyJson, rfc3339};
 use crate::new_event;
 
-use super::DataArgs;
 use super::offline::Offline;
+use super::{DataArgs, say};
 
 #[derive(clap::Args)]
 pub(crate) struct EventArgs {
@@ -97,13 +97,13 @@ pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
             let event = new_event::from_json(&body, offline.clock.now()).map_err(faults)?;
             let id = event.id;
             offline.decide(Command::CreateEvent(Box::new(event)))?;
-            println!("{id}");
+            say(id)?;
         }
         EventCommand::List { json } => {
             let events = offline.store.read(|reader| reader.events())?;
             if json {
                 let events: Vec<_> = events.iter().map(EventJson::of).collect();
-                println!("{}", serde_json::to_string_pretty(&events)?);
+                say(serde_json::to_string_pretty(&events)?)?;
                 return Ok(());
             }
             let mut table = Table::new();
@@ -113,10 +113,10 @@ pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
                     (event.id.to_string(), rfc3339(event.starts_at), event.seat_count.to_string());
                 table.add_row([id.as_str(), &event.name, &starts, event.status.word(), &seats]);
             }
-            println!("{table}");
+            say(&table)?;
         }
         EventCommand::Show { event } => {
-            println!("{}", serde_json::to_string_pretty(&EventJson::of(&offline.event(event)?))?);
+            say(serde_json::to_string_pretty(&EventJson::of(&offline.event(event)?))?)?;
         }
         EventCommand::Prices { event, prices } => set_prices(&offline, event, &prices)?,
         EventCommand::Open { event } => set_on_sale(&offline, event, EventStatus::Open)?,
@@ -141,7 +141,7 @@ fn set_prices(offline: &Offline, id: EventId, prices: &[String]) -> anyhow::Resu
     let levels = new_event::price_levels(&view.manifest, parsed.into_iter()).map_err(faults)?;
     let command = Command::SetPrices { event: id.event(), manifest_version: view.version, levels };
     match offline.decide(command)? {
-        Outcome::PricesSet { price_version } => println!("prices version {price_version}"),
+        Outcome::PricesSet { price_version } => say(format_args!("prices version {price_version}"))?,
         other => bail!("unexpected: {other:?}"),
     }
     Ok(())
@@ -150,7 +150,7 @@ fn set_prices(offline: &Offline, id: EventId, prices: &[String]) -> anyhow::Resu
 fn set_on_sale(offline: &Offline, id: EventId, status: EventStatus) -> anyhow::Result<()> {
     offline.event(id)?;
     offline.decide(Command::SetOnSale { event: id.event(), status, actor: "command line".to_owned() })?;
-    println!("{id} is {}", status.word());
+    say(format_args!("{id} is {}", status.word()))?;
     Ok(())
 }
 

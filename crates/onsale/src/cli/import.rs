@@ -11,8 +11,8 @@ use onsale_core::id::EventId;
 use crate::bowl;
 use crate::manifest_import::{self, At, Format};
 
-use super::DataArgs;
 use super::offline::Offline;
+use super::{DataArgs, say};
 
 #[derive(clap::Args)]
 pub(crate) struct ImportArgs {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
     imported.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let (seats, areas) = (imported.manifest.seats.len(), imported.manifest.ga_areas.len());
     let Some(id) = args.event else {
-        println!("{} is good: {seats} seats, {areas} standing areas", args.file.display());
+        say(format_args!("{} is good: {seats} seats, {areas} standing areas", args.file.display()))?;
         return Ok(ExitCode::SUCCESS);
     };
     let offline = Offline::open(&args.data.data)?;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let manifest = Arc::new(imported.manifest);
     match offline.decide(Command::ReplaceManifest { event: id.event(), manifest })? {
         Outcome::ManifestReplaced { version } => {
-            println!("{id}: {seats} seats, {areas} standing areas, manifest version {version}");
+            say(format_args!("{id}: {seats} seats, {areas} standing areas, manifest version {version}"))?;
             Ok(ExitCode::SUCCESS)
         }
         other => bail!("unexpected: {other:?}"),
@@ -83,6 +83,6 @@ pub(crate) struct BowlArgs {
 
 pub(crate) fn bowl(args: BowlArgs) -> anyhow::Result<()> {
     let manifest = bowl::generate(args.seats as usize, args.seed);
-    println!("{}", bowl::to_pretix_json(&manifest));
+    say(bowl::to_pretix_json(&manifest))?;
     Ok(())
 }

@@ -21,7 +21,9 @@ pub(super) struct Offline {
 impl Offline {
     pub(super) fn open(folder: &Path) -> anyhow::Result<Offline> {
         let clock = Arc::new(ServerClock::system());
-        let options = Options::new(folder.to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let mut options = Options::new(folder.to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
+        // An upgrade is the server's to do, not a by-product of looking at a list.
+        options.upgrades = false;
         let store = Store::open(options, |_| {})?;
         Ok(Offline { store, clock })
     }

@@ -13,7 +13,7 @@ use crate::gateway::simulator::{Simulator, SimulatorConfig};
 use crate::server::{Mode, Server};
 use crate::telemetry;
 
-use super::any_port;
+use super::{any_port, say};
 
 #[derive(clap::Args)]
 pub(crate) struct ServeArgs {
@@ -69,7 +69,7 @@ pub(crate) fn serve(args: ServeArgs) -> anyhow::Result<ExitCode> {
             "payment_simulator": server.simulator.as_ref().map(|simulator| simulator.addr.to_string()),
             "version": env!("CARGO_PKG_VERSION"),
         });
-        println!("{ready}");
+        say(&ready)?;
         tracing::info!(listen = %server.listen, operator_listen = %server.operator_listen, "Serving");
         tokio::select! {
             _ = terminate.recv() => {}
@@ -114,7 +114,7 @@ pub(crate) fn simulator(args: SimulatorArgs) -> anyhow::Result<ExitCode> {
             seed: args.seed.unwrap_or_else(rand::random),
         };
         let simulator = Simulator::start(config).await?;
-        println!("{}", json!({ "ready": true, "payment_simulator": simulator.addr.to_string() }));
+        say(json!({ "ready": true, "payment_simulator": simulator.addr.to_string() }))?;
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}

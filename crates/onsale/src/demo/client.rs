@@ -140,18 +140,19 @@ impl Client {
 
     /// Sends a request and reads the whole answer, again on a new connection if the old one breaks.
     pub(super) async fn call(&mut self, ask: &Ask) -> anyhow::Result<Answer> {
-        let mut last = anyhow!("no connection");
+        let mut last = None;
         for _ in 0..CONNECTIONS_MAX {
             if self.connection.is_none() {
                 self.connect().await?;
             }
             match tokio::time::timeout(PATIENCE, self.exchange(ask)).await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) => last = error,
+                Ok(Err(error)) => last = Some(error),
                 Err(_) => bail!("no answer to {ask} within {PATIENCE:?}"),
             }
         }
-        Err(last.context(format!("failed to send {ask}")))
+        let why = last.unwrap_or_else(|| anyhow!("nothing was tried"));
+        Err(why.context(format!("failed to send {ask}")))
     }
 
     async fn exchange(&mut self, ask: &Ask) -> anyhow::Result<Answer> {

@@ -50,11 +50,15 @@ struct EventsJson {
     events: Vec<EventJson>,
 }
 
-/// All events, newest first.
+/// All events, newest first. Drafts are shown to operators and readers alone.
 #[utoipa::path(get, path = "/v1/events", tag = "Buyer", security(()), responses((status = 200, body = EventsJson)))]
-async fn list_events(State(app): State<Arc<App>>) -> Result<Json<EventsJson>, Problem> {
+async fn list_events(
+    State(app): State<Arc<App>>,
+    insider: Result<ReportReader, Problem>,
+) -> Result<Json<EventsJson>, Problem> {
     let events = app.store.read(|reader| reader.events())?;
-    Ok(Json(EventsJson { events: events.iter().map(EventJson::of).collect() }))
+    let shown = events.iter().filter(|event| insider.is_ok() || event.status != EventStatus::Draft);
+    Ok(Json(EventsJson { events: shown.map(EventJson::of).collect() }))
 }
 
 /// An event.

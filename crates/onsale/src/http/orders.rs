@@ -6,6 +6,8 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use onsale_core::id::OrderId;
+use onsale_core::order::OrderStatus;
+use onsale_core::payment::PaymentStatus;
 use onsale_store::{Named, OrderView};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
@@ -52,16 +54,21 @@ async fn get_order(
     let first = read()?.ok_or_else(not_found)?;
     may_see(&caller, &first.order.account)?;
     let mut view = first.clone();
-    while wait_s > 0 && is_same(&view, &first) && !*app.stopping.borrow() {
+    while wait_s > 0 && is_open(&view) && is_same(&view, &first) && !*app.stopping.borrow() {
         // The signal is asked for before the look, so that no change falls between the two.
         let Some(signal) = app.followers.orders.next_change(id) else {
             break;
         };
         view = read()?.ok_or_else(not_found)?;
-        if !is_same(&view, &first) || timeout_at(end, signal).await.is_err() {
+        if !is_same(&view, &first) {
             break;
         }
+        let over = timeout_at(end, signal).await.is_err();
+        // Looked at once more even then: another process's change rings no bell here.
         view = read()?.ok_or_else(not_found)?;
+        if over {
+            break;
+        }
     }
     let sale = app.sale_of(id.event()).await?.ok_or_else(not_found)?;
     let manifest = sale.manifest.clone().ok_or_else(not_found)?;
@@ -79,6 +86,20 @@ async fn get_order(
         next_action: next_action_url.map(|url| NextActionJson { kind: "redirect", url }),
         tickets_ready: false,
     }))
+}
+
+/// Whether anything is still to come: of an order that is settled there is nothing to wait for.
+fn is_open(view: &OrderView) -> bool {
+    match view.order.payment_status {
+        PaymentStatus::Pending
+        | PaymentStatus::RequiresAction
+        | PaymentStatus::Unknown
+        | PaymentStatus::Authorized
+        | PaymentStatus::VoidPending
+        | PaymentStatus::RefundPending => true,
+        PaymentStatus::Declined => view.order.status == OrderStatus::AwaitingPayment,
+        PaymentStatus::Captured | PaymentStatus::Voided | PaymentStatus::Refunded => false,
+    }
 }
 
 fn is_same(now: &OrderView, before: &OrderView) -> bool {

@@ -101,7 +101,7 @@ codes! {
     ActionNotPossible "action-not-possible" CONFLICT false "The action does not fit"
         "What was asked cannot be done here and now; detail says why.";
     ManifestFrozen "manifest-frozen" CONFLICT false "The manifest can no longer change"
-        "Seats of this event have been held or sold, so its manifest stays as it is.";
+        "The event has been opened for sale, so its manifest stays as it is.";
     IdempotencyKeyMissing "idempotency-key-missing" BAD_REQUEST false "The Idempotency-Key is missing"
         "This call changes business state and needs an Idempotency-Key, so that it can be repeated safely.";
     IdempotencyKeyReused "idempotency-key-reused" UNPROCESSABLE_ENTITY false "The Idempotency-Key was used before"

@@ -1,1 +1,144 @@
-//! To come.
+//! A disk that is full, and a database that another program keeps to itself: nothing is lost, nothing is done by halves, and
+//! when there is room again it goes on.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::util::{App, Buyer, Hall, Lock, Reply, fresh_key, text};
+
+/// Enough for the schema and a few events.
+const SMALL: &str = "[database]\nsize_mib_max = 1";
+
+/// What can be read of an event.
+async fn truth(app: &App, hall: &Hall) -> [Value; 3] {
+    let path = format!("/v1/events/{}", hall.event_id);
+    let seats = app.buyers.get(&format!("{path}/seats")).await.ok(200);
+    [app.buyers.get(&path).await.ok(200), seats, app.report(hall).await]
+}
+
+/// Checks that an answer says "not now", and that the same request may be sent again.
+#[track_caller]
+fn not_now(reply: Reply) {
+    let code = text(&reply.body, "code").to_owned();
+    assert!(matches!(code.as_str(), "authority-unavailable" | "outcome-unknown"), "{}", reply.text);
+    let problem = reply.problem(503, &code);
+    assert_eq!(problem["retryable"], true, "{problem}");
+}
+
+/// Lays out events until there is no room for another; how many there are.
+async fn fill(app: &App) -> usize {
+    let csv: String = (0..400).map(|seat| format!("A-{seat},A,1,{seat},Stalls\n")).collect();
+    let csv = format!("seat_id,section,row,seat,category\n{csv}");
+    for count in 0..1_000 {
+        let new = json!({ "name": "x".repeat(200), "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z" });
+        let made = app.operator.post("/v1/events", &new).await;
+        if made.status != 201 {
+            not_now(made);
+            return count;
+        }
+        let path = format!("/v1/events/{}/manifest", text(&made.body, "event_id"));
+        let laid_out = app.operator.ask(Method::PUT, &path).body("text/csv", csv.clone()).await;
+        if laid_out.status != 200 {
+            not_now(laid_out);
+            // Seats no longer fit; smaller things may.
+            app.buyers.get(&path).await.problem(404, "not-found");
+        }
+    }
+    panic!("the disk is never full");
+}
+
+#[tokio::test]
+async fn a_full_disk_halts_the_sale_and_loses_nothing() {
+    let app = App::options().config(SMALL).start().await;
+    let names: Vec<String> = (0..500).map(|seat| format!("A-{seat}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let hall = app.hall(json!({ "tickets_per_account_max": 10_000 }), &names).await;
+    let ada = app.buyer().await;
+    let before = ada.hold_as("k-paid", &hall, &[names[0]]).await.ok(201);
+    let order_id = ada.pay(&before).await;
+    fill(&app).await;
+    // What is left of the last pages is for holds.
+    let mut held = Vec::new();
+    let refused = loop {
+        let key = fresh_key();
+        let seat = names[held.len() + 1];
+        let reply = ada.hold_as(&key, &hall, &[seat]).await;
+        if reply.status != 201 {
+            not_now(reply);
+            break (key, seat);
+        }
+        held.push((key, seat, reply.body));
+    };
+    // Reading goes on, and what was refused has left no trace.
+    let stands = truth(&app, &hall).await;
+    assert_eq!(stands[2]["held"], json!(held.len() + 1));
+    assert!(text(&stands[1], "states")[held.len() + 1..].starts_with('0'));
+    for _ in 0..5 {
+        not_now(ada.hold_as(&refused.0, &hall, &[refused.1]).await);
+        not_now(ada.hold(&hall, &[names[499]]).await);
+        not_now(app.operator.post("/v1/keys", &json!({ "role": "reader" })).await);
+    }
+    assert_eq!(truth(&app, &hall).await, stands);
+    let again = ada.hold_as("k-paid", &hall, &[names[0]]).await;
+    assert!(again.replayed(), "a request that was answered is answered: {}", again.text);
+    assert_eq!(again.ok(201), before);
+    for (_, _, hold) in &held {
+        assert_eq!(ada.hold_now(hold).await["status"], "ACTIVE");
+    }
+    app.operator.get("/metrics").await.ok(200);
+    app.audit().await;
+
+    // With more room it goes on where it was.
+    let app = App::options().data(app.stop()).start().await;
+    let ada = Buyer { client: ada.client.at(&app.buyers.base), ..ada };
+    assert_eq!(truth(&app, &hall).await, stands);
+    for (key, seat, hold) in &held {
+        let again = ada.hold_as(key, &hall, &[seat]).await;
+        assert!(again.replayed());
+        assert_eq!(again.ok(201), *hold);
+    }
+    let fresh = ada.hold_as(&refused.0, &hall, &[refused.1]).await;
+    assert!(!fresh.replayed(), "what was not done is done now");
+    fresh.ok(201);
+    app.passes("payments", 2).await;
+    ada.expect_order(&order_id, "CONFIRMED CAPTURED").await;
+    app.finish().await;
+}
+
+/// Money is never in doubt for want of room: what the provider says while nothing can be written is asked about again.
+#[tokio::test]
+async fn a_database_another_program_locks_is_waited_for_and_then_refused() {
+    let app = App::start().await;
+    let hall = app.hall(json!({}), &["A-1", "A-2", "A-3"]).await;
+    let ada = app.buyer().await;
+    let hold = ada.hold(&hall, &["A-1"]).await.ok(201);
+    let before = truth(&app, &hall).await;
+    let lock = Lock::take(app.data.path());
+    let (placed, begun, released, looks) = tokio::join!(
+        async { ada.hold_as("k-1", &hall, &["A-2"]).await },
+        async { ada.checkout_as("k-2", &hold, "pm_card_visa").await },
+        async { ada.release(&hold).await },
+        async {
+            // Meanwhile whoever only looks is not kept waiting.
+            for _ in 0..20 {
+                assert_eq!(truth(&app, &hall).await, before);
+            }
+            ada.hold_now(&hold).await
+        },
+    );
+    for reply in [placed, begun, released] {
+        reply.problem(503, "authority-unavailable");
+    }
+    assert_eq!(looks["status"], "ACTIVE");
+    assert_eq!(truth(&app, &hall).await, before);
+    drop(lock);
+    let placed = ada.hold_as("k-1", &hall, &["A-2"]).await;
+    assert!(!placed.replayed());
+    placed.ok(201);
+    let begun = ada.checkout_as("k-2", &hold, "pm_card_visa").await;
+    assert!(!begun.replayed());
+    let order_id = text(&begun.ok(202), "order_id").to_owned();
+    app.passes("payments", 2).await;
+    ada.expect_order(&order_id, "CONFIRMED CAPTURED").await;
+    app.finish().await;
+}

@@ -1,13 +1,14 @@
 //! Writing what was decided. Each row is written once, in its final state, on the condition that it still is as it was
 //! read; the affected rows are counted. Under the lock a mismatch can only be a bug, and it undoes the batch.
 
-use onsale_core::event::{Event, PriceTable};
+mod bulk;
+mod questions;
+
+use onsale_core::event::Event;
 use onsale_core::hold::Hold;
 use onsale_core::id::EventNo;
-use onsale_core::manifest::Manifest;
 use onsale_core::order::Order;
 use onsale_core::payment::Operation;
-use onsale_core::reconcile::{Callback, Case};
 use onsale_core::seat_map::{Seat, SeatStatus};
 use onsale_core::snapshot::{Bulk, Snapshot};
 use rusqlite::{Connection, params};
@@ -20,10 +21,10 @@ pub(super) fn write(db: &Connection, snapshot: &Snapshot) -> Result<(), StoreErr
     for change in snapshot.events.changes() {
         event(db, change.before, change.after)?;
     }
-    for bulk in &snapshot.bulk {
-        match bulk {
-            Bulk::Manifest(no, _, layout) => manifest(db, *no, layout)?,
-            Bulk::Prices(no, version, table) => prices(db, *no, *version, table)?,
+    for change in &snapshot.bulk {
+        match change {
+            Bulk::Manifest(no, _, layout) => bulk::manifest(db, *no, layout)?,
+            Bulk::Prices(no, version, table) => bulk::prices(db, *no, *version, table)?,
         }
     }
     for change in snapshot.holds.changes() {
@@ -44,10 +45,10 @@ pub(super) fn write(db: &Connection, snapshot: &Snapshot) -> Result<(), StoreErr
         seat(db, change.key.0, change.before, change.after)?;
     }
     for change in snapshot.cases.changes() {
-        case(db, change.before, change.after)?;
+        questions::case(db, change.before, change.after)?;
     }
     for change in snapshot.callbacks.changes() {
-        callback(db, change.before, change.after)?;
+        questions::callback(db, change.before, change.after)?;
     }
     let mut statement =
         db.prepare_cached("INSERT INTO idempotency_keys (event_no, key, digest, answer, created_at) VALUES (?1, ?2, ?3, ?4, ?5)")?;
@@ -328,143 +329,4 @@ fn operation(db: &Connection, before: Option<&Operation>, after: &Operation) -> 
         before.updated_at.millis(),
     ])?;
     one("operations", count)
-}
-
-fn case(db: &Connection, before: Option<&Case>, after: &Case) -> Result<(), StoreError> {
-    let resolution = after.resolution.as_ref();
-    let acted = (
-        resolution.map(|r| r.action.as_str()),
-        resolution.map(|r| r.note.as_str()),
-        resolution.map(|r| r.actor.as_str()),
-        resolution.map(|r| r.at.millis()),
-    );
-    let Some(before) = before else {
-        let mut statement = db.prepare_cached(
-            "INSERT INTO cases (case_id, event_no, kind, order_id, operation_id, opened_at, evidence, status, owner,
-               next_check_at, action, note, actor, acted_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        )?;
-        let count = statement.execute(params![
-            after.id.0.to_be_bytes(),
-            after.event().0,
-            after.kind.as_str(),
-            after.order.map(|order| order.0.to_be_bytes()),
-            after.operation.map(|operation| operation.0.to_be_bytes()),
-            after.opened_at.millis(),
-            after.evidence,
-            after.status.word(),
-            after.owner,
-            after.next_check_at.millis(),
-            acted.0,
-            acted.1,
-            acted.2,
-            acted.3,
-        ])?;
-        return one("cases", count);
-    };
-    let mut statement = db.prepare_cached(
-        "UPDATE cases SET status = ?1, owner = ?2, next_check_at = ?3, action = ?4, note = ?5, actor = ?6, acted_at = ?7
-         WHERE case_id = ?8 AND status = ?9 AND owner = ?10",
-    )?;
-    let count = statement.execute(params![
-        after.status.word(),
-        after.owner,
-        after.next_check_at.millis(),
-        acted.0,
-        acted.1,
-        acted.2,
-        acted.3,
-        after.id.0.to_be_bytes(),
-        before.status.word(),
-        before.owner,
-    ])?;
-    one("cases", count)
-}
-
-fn callback(db: &Connection, before: Option<&Callback>, after: &Callback) -> Result<(), StoreError> {
-    let claimed = after.claimed_order.map(|order| order.0.to_be_bytes());
-    let case = after.case.map(|case| case.0.to_be_bytes());
-    let Some(before) = before else {
-        let mut statement = db.prepare_cached(
-            "INSERT INTO callbacks (provider_event_id, event_no, digest, kind, reference, claimed_order, verdict, received_at,
-               due_at, case_id)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )?;
-        // Where it belongs is where its order does; the house keeps what nobody can place.
-        let no = after.claimed_order.map_or(EventNo::HOUSE, |order| order.event());
-        let count = statement.execute(params![
-            after.provider_event_id,
-            no.0,
-            after.digest.to_be_bytes(),
-            after.kind,
-            after.reference,
-            claimed,
-            after.verdict.word(),
-            after.received_at.millis(),
-            after.due_at.millis(),
-            case,
-        ])?;
-        return one("callbacks", count);
-    };
-    let mut statement = db.prepare_cached(
-        "UPDATE callbacks SET verdict = ?1, due_at = ?2, case_id = ?3
-         WHERE provider_event_id = ?4 AND verdict = ?5 AND due_at = ?6",
-    )?;
-    let count = statement.execute(params![
-        after.verdict.word(),
-        after.due_at.millis(),
-        case,
-        after.provider_event_id,
-        before.verdict.word(),
-        before.due_at.millis(),
-    ])?;
-    one("callbacks", count)
-}
-
-fn prices(db: &Connection, no: EventNo, version: u32, table: &PriceTable) -> Result<(), StoreError> {
-    let mut statement = db.prepare_cached("INSERT INTO prices VALUES (?1, ?2, ?3, ?4)")?;
-    for (level, amount) in table.0.iter().enumerate() {
-        statement.execute(params![no.0, version, level as i64, amount])?;
-    }
-    Ok(())
-}
-
-/// Lays out an event's seats anew. The event is a draft, so none of them has an owner.
-fn manifest(db: &Connection, no: EventNo, manifest: &Manifest) -> Result<(), StoreError> {
-    for table in ["seats", "manifest_seats", "sections", "price_levels", "ga_areas"] {
-        db.execute(&format!("DELETE FROM {table} WHERE event_no = ?1"), [no.0])?;
-    }
-    let mut statement = db.prepare_cached("INSERT INTO price_levels VALUES (?1, ?2, ?3, ?4)")?;
-    for (level, row) in manifest.price_levels.iter().enumerate() {
-        statement.execute(params![no.0, level as i64, row.name, row.color])?;
-    }
-    let mut statement = db.prepare_cached("INSERT INTO sections VALUES (?1, ?2, ?3)")?;
-    for (section, name) in manifest.sections.iter().enumerate() {
-        statement.execute(params![no.0, section as i64, name])?;
-    }
-    let mut statement = db.prepare_cached("INSERT INTO ga_areas VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for (position, area) in manifest.ga_areas.iter().enumerate() {
-        statement.execute(params![no.0, position as i64, area.ga_area, area.capacity, area.price_level])?;
-    }
-    let mut printed = db
-        .prepare_cached("INSERT INTO manifest_seats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
-    let mut state = db.prepare_cached("INSERT INTO seats VALUES (?1, ?2, ?3, NULL, NULL, NULL, ?4, 0)")?;
-    for (ordinal, seat) in manifest.seats.iter().enumerate() {
-        printed.execute(params![
-            no.0,
-            ordinal as i64,
-            seat.seat_id,
-            seat.section,
-            seat.row,
-            seat.seat,
-            seat.x,
-            seat.y,
-            seat.accessible,
-            seat.companion_of,
-            seat.restricted_view,
-        ])?;
-        let status = if seat.not_for_sale { SeatStatus::NotForSale } else { SeatStatus::Available };
-        state.execute(params![no.0, ordinal as i64, status.digit(), seat.price_level])?;
-    }
-    Ok(())
 }

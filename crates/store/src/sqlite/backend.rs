@@ -29,7 +29,7 @@ pub(crate) struct SqliteBackend {
     /// Pages in the WAL after the last commit, as the engine tells its hook.
     wal_pages: Arc<AtomicU32>,
     /// Pages in the WAL at which the writer itself sees to it.
-    truncate_at: u32,
+    pub(super) truncate_at: u32,
     busy_timeout: Duration,
     checkpointer: Checkpointer,
 }

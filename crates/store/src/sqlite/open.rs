@@ -1,5 +1,7 @@
 //! Opening connections with the settings that durability rests on, and checking that they are in force.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,10 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     std::fs::create_dir_all(&options.folder)
         .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
+    // Made by us before the engine makes it: it keeps e-mail addresses and secrets, so it is its owner's alone. What the
+    // engine puts beside it takes the same mode.
+    let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    made.map_err(|source| OpenError::Folder { path: path.to_owned(), source })?;
     let mut connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(options.busy_timeout).map_err(failed)?;
     require_engine()?;
@@ -29,7 +35,7 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
         ))
         .map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(128);
-    migrate::migrate(&mut connection)?;
+    migrate::migrate(&mut connection, options.upgrades)?;
     if let Some(pages) = options.pages_max {
         connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).map_err(failed)?;
     }

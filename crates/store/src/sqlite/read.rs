@@ -1,5 +1,7 @@
 //! Reading for those who show, work through and check: each method is one consistent look.
 
+mod views;
+
 use onsale_core::event::Event;
 use onsale_core::hold::Hold;
 use onsale_core::id::{AccountId, CaseId, EventNo, HoldId, KeyId, OperationId, OrderId, SeatOrdinal};
@@ -14,108 +16,17 @@ use crate::error::StoreError;
 use crate::keys::ApiKey;
 use crate::names::Named;
 
+pub use views::{
+    CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, SeatChanges,
+    SeatDigits,
+};
+
 use super::rows::{self, CALLBACK, CASE, EVENT, HOLD, OPERATION, ORDER, bits, time};
 
 type Parsed<T> = Result<T, StoreError>;
 
 /// A look at the database.
 pub struct Reader<'a>(pub(super) &'a Connection);
-
-/// A manifest with its version and the prices of now, by level.
-#[derive(Clone, Debug)]
-pub struct ManifestView {
-    /// The event's number of it.
-    pub version: u32,
-    /// The seats as printed.
-    pub manifest: Manifest,
-    /// Version of the prices.
-    pub price_version: u32,
-    /// Price of each level in minor units.
-    pub prices: Vec<Option<i64>>,
-}
-
-/// A digit for each seat, by ordinal.
-#[derive(Clone, Debug)]
-pub struct SeatDigits {
-    /// The event's version they show.
-    pub version: u64,
-    /// The event's epoch.
-    pub epoch: u64,
-    /// The manifest they belong to.
-    pub manifest_version: u32,
-    /// `b'0'` available, `b'1'` held, `b'2'` sold, `b'3'` not for sale.
-    pub digits: Vec<u8>,
-}
-
-/// What changed on the seat map after some version.
-#[derive(Clone, Debug)]
-pub struct SeatChanges {
-    /// The event's version up to which they go.
-    pub version: u64,
-    /// Version, ordinal and new digit (as a number) of each change, in order.
-    pub changes: Vec<(u64, SeatOrdinal, u8)>,
-    /// Whether the seats were laid out anew in between, so that nothing before counts.
-    pub replaced: bool,
-    /// Orders concerned.
-    pub orders: Vec<OrderId>,
-}
-
-/// A hold with what its seats cost.
-#[derive(Clone, Debug)]
-pub struct HoldView {
-    /// The hold.
-    pub hold: Hold,
-    /// Ordinal, index of the price level, price in minor units.
-    pub seats: Vec<(SeatOrdinal, u16, i64)>,
-}
-
-/// An order as its buyer sees it.
-#[derive(Clone, Debug)]
-pub struct OrderView {
-    /// The order.
-    pub order: Order,
-    /// Ordinal, index of the price level, price in minor units.
-    pub seats: Vec<(SeatOrdinal, u16, i64)>,
-    /// Where the buyer proves who they are, when that is what is missing.
-    pub next_action_url: Option<String>,
-}
-
-/// An operation that a worker should look at.
-#[derive(Clone, Debug)]
-pub struct OperationView {
-    /// The operation.
-    pub operation: Operation,
-    /// Where its order stands.
-    pub order_status: OrderStatus,
-    /// Where the buyer's browser goes after extra authentication.
-    pub return_url: Option<String>,
-    /// Whether the provider takes the money at once.
-    pub charge: bool,
-}
-
-/// A parked callback whose time has come.
-pub type CallbackDue = Callback;
-
-/// A case as stored.
-pub type CaseView = Case;
-
-/// Counts and money of an event.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "counts by the names of their states; amounts in minor units")]
-pub struct EventReport {
-    pub available: u64,
-    pub held: u64,
-    pub sold: u64,
-    pub not_for_sale: u64,
-    pub orders_awaiting_payment: u64,
-    pub orders_confirmed: u64,
-    pub orders_cancelled: u64,
-    pub orders_expired: u64,
-    pub gross_minor: i64,
-    pub captured_minor: i64,
-    pub returning_minor: i64,
-    pub cases_open: u64,
-}
 
 fn count(row: &Row<'_>, index: usize) -> Parsed<u64> {
     Ok(row.get::<_, i64>(index)? as u64)

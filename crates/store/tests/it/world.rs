@@ -21,7 +21,7 @@ use onsale_store::{Clock, HoldView, Options, OrderView, Store, SubmitError};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-pub(crate) use asked::{Asked, ask};
+pub(crate) use asked::ask;
 pub(crate) use printed::{draft, manifest, policy};
 
 /// The event of most tests.

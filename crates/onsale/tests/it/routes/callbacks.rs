@@ -101,13 +101,27 @@ async fn reversed_messages_come_to_the_same() {
     // The capture's message overtakes the answer to the authorization, which was lost.
     let it = begun(&app, "unknown").await;
     let intent = app.provider.intent_of(&it.order_id).await;
-    let at_provider = app.provider.client.ask(reqwest::Method::POST, &format!("/v1/payment_intents/{intent}/capture"));
+    let at_provider =
+        app.provider.client.ask(reqwest::Method::POST, &format!("/v1/payment_intents/{intent}/capture"));
     at_provider.await.ok(200);
     let tell = async |kind: &str| app.provider.tell(&it.order_id, kind).await;
     assert_eq!(tell("payment_intent.succeeded").await, "applied");
     it.ada.expect_order(&it.order_id, "CONFIRMED CAPTURED").await;
     assert_eq!(tell(AUTHORIZED).await, "already_paid_reconcile");
     check_end(&app, &it, "CONFIRMED CAPTURED", CAPTURED, "overtaken").await;
+    app.finish().await;
+}
+
+/// The message of an authorization overtakes its reply: it counts, and the reply then tells nothing new.
+#[tokio::test]
+async fn an_early_message_counts_before_its_reply() {
+    let app = App::options().webhooks("early").start().await;
+    let it = begun(&app, "authorized").await;
+    let metrics = app.operator.get("/metrics").await.text;
+    assert!(metrics.contains("onsale_callbacks_total{outcome=\"applied\"} 1"), "{metrics}");
+    app.provider.webhooks("off").await;
+    assert_eq!(app.provider.tell(&it.order_id, AUTHORIZED).await, "duplicate");
+    check_end(&app, &it, "CONFIRMED CAPTURED", CAPTURED, "early").await;
     app.finish().await;
 }
 

@@ -159,7 +159,14 @@ async fn at_the_instant_of_expiry_one_checkout_or_one_takeover_wins() {
         let taken = replies.iter().filter(|reply| reply.status == 201).count();
         let told = tally(&replies);
         for what in told.keys() {
-            let known = ["200 ok", "201 ok", "202 ok", "409 payment-pending", "409 hold-expired", "409 seat-unavailable"];
+            let known = [
+                "200 ok",
+                "201 ok",
+                "202 ok",
+                "409 payment-pending",
+                "409 hold-expired",
+                "409 seat-unavailable",
+            ];
             assert!(known.contains(&what.as_str()), "{told:?}");
         }
         assert!(paid.len() + taken <= 1, "{told:?}");

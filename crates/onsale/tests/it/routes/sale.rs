@@ -14,7 +14,7 @@ const BEGIN: &str = "2029-12-01T10:00:00.123Z";
 
 /// Checks that an object has these members and no others.
 #[track_caller]
-fn members(object: &Value, names: &str) {
+pub(super) fn members(object: &Value, names: &str) {
     let mut want: Vec<&str> = names.split_whitespace().collect();
     want.sort_unstable();
     let mut has: Vec<&str> = object.as_object().expect("an object").keys().map(String::as_str).collect();
@@ -32,8 +32,10 @@ const EVENT: &str = "event_id name currency starts_at on_sale_at off_sale_at tim
                      manifest_version price_version seats";
 const HOLD: &str =
     "hold_id event_id account_id status expires_at seats ga total_minor currency price_version";
-const ORDER: &str = "order_id hold_id event_id order_status payment_status seats ga total_minor currency tickets_ready";
-const MANIFEST: &str = "seat_id,section,row,seat,category\n007,Stalls,A,7,Front\n7,Stalls,A,8,Front\nZ-1,Balcony,B,1,Back\n";
+const ORDER: &str =
+    "order_id hold_id event_id order_status payment_status seats ga total_minor currency tickets_ready";
+const MANIFEST: &str =
+    "seat_id,section,row,seat,category\n007,Stalls,A,7,Front\n7,Stalls,A,8,Front\nZ-1,Balcony,B,1,Back\n";
 
 /// An event at two prices with the seats 007, 7 and Z-1, each answer checked.
 async fn put_on_sale(app: &App) -> Hall {
@@ -60,7 +62,8 @@ async fn put_on_sale(app: &App) -> Hall {
     let hall = Hall { event_id: text(&event, "event_id").to_owned() };
     let path = format!("/v1/events/{}", hall.event_id);
     let manifest = app.operator.ask(Method::PUT, &format!("{path}/manifest")).body("text/csv", MANIFEST);
-    let taken = json!({ "seats": 3, "ga_areas": 0, "price_levels": ["Front", "Back"], "warnings": [], "version": 1 });
+    let taken =
+        json!({ "seats": 3, "ga_areas": 0, "price_levels": ["Front", "Back"], "warnings": [], "version": 1 });
     assert_eq!(manifest.await.ok(200), taken);
     for (version, front) in [(2, 9_900), (3, 10_000)] {
         let prices = json!({ "price_levels": [
@@ -70,7 +73,10 @@ async fn put_on_sale(app: &App) -> Hall {
         assert_eq!(set, json!({ "price_version": version }), "every call makes a new version");
     }
     let open = app.operator.put(&format!("{path}/on-sale"), &json!({ "state": "open" })).await.ok(200);
-    assert_eq!((&open["status"], &open["seats"], &open["price_version"]), (&json!("OPEN"), &json!(3), &json!(3)));
+    assert_eq!(
+        (&open["status"], &open["seats"], &open["price_version"]),
+        (&json!("OPEN"), &json!(3), &json!(3))
+    );
     hall
 }
 
@@ -131,7 +137,10 @@ async fn a_sale_from_the_first_call_to_the_last() {
     let begun = begun.ok(202);
     members(&begun, "order_id order_status payment_status");
     is_id(&begun, "order_id", "ord_");
-    assert_eq!((&begun["order_status"], &begun["payment_status"]), (&json!("AWAITING_PAYMENT"), &json!("PENDING")));
+    assert_eq!(
+        (&begun["order_status"], &begun["payment_status"]),
+        (&json!("AWAITING_PAYMENT"), &json!("PENDING"))
+    );
     let order_id = text(&begun, "order_id").to_owned();
     let pending = ada.hold_now(&hold).await;
     assert_eq!(pending["status"], "PAYMENT_PENDING");
@@ -191,7 +200,10 @@ async fn an_order_is_waited_for_until_it_changes() {
     });
     app.worker("payments").await;
     let order = waiting.await.expect("an order");
-    assert_eq!((&order["order_status"], &order["payment_status"]), (&json!("CONFIRMED"), &json!("AUTHORIZED")));
+    assert_eq!(
+        (&order["order_status"], &order["payment_status"]),
+        (&json!("CONFIRMED"), &json!("AUTHORIZED"))
+    );
     ada.client.get(&format!("/v1/orders/{order_id}?wait_s=31")).await.problem(422, "validation-failed");
     app.finish().await;
 }

@@ -162,7 +162,10 @@ async fn the_grace_comes_once() {
     app.provider.script("authorize", &["declined", "declined"]).await;
     let order_id = it.ada.pay(&it.hold).await;
     let pending = it.ada.hold_now(&it.hold).await;
-    assert_eq!((&pending["status"], expires_ms(&pending)), (&json!("PAYMENT_PENDING"), it.deadline_ms + 30_000));
+    assert_eq!(
+        (&pending["status"], expires_ms(&pending)),
+        (&json!("PAYMENT_PENDING"), it.deadline_ms + 30_000)
+    );
     app.worker("payments").await;
     it.ada.expect_order(&order_id, "AWAITING_PAYMENT DECLINED").await;
     let back = it.ada.hold_now(&it.hold).await;
@@ -171,7 +174,11 @@ async fn the_grace_comes_once() {
     app.set_clock(it.deadline_ms - 5_000).await;
     assert_eq!(it.ada.pay(&it.hold).await, order_id, "a hold has one order");
     let second = it.ada.hold_now(&it.hold).await;
-    assert_eq!((&second["status"], expires_ms(&second)), (&json!("ACTIVE"), it.deadline_ms), "no second grace");
+    assert_eq!(
+        (&second["status"], expires_ms(&second)),
+        (&json!("ACTIVE"), it.deadline_ms),
+        "no second grace"
+    );
     it.ada.checkout(&it.hold, "pm_card_amex").await.problem(409, "payment-pending");
     it.ada.release(&it.hold).await.problem(409, "payment-pending");
     app.worker("payments").await;
@@ -231,7 +238,53 @@ async fn a_doubt_keeps_the_seats_until_there_is_proof() {
         app.work_until(&it.ada, &order_id, end).await;
         assert_eq!(app.seat_states(&it.hall).await, seat, "{what}");
         assert_eq!(app.open_kinds().await, "", "{what}: the proof has closed it");
-        assert_eq!(app.provider.outcomes("authorize", &order_id).await, scripted, "asked once, whatever came of it");
+        assert_eq!(
+            app.provider.outcomes("authorize", &order_id).await,
+            scripted,
+            "asked once, whatever came of it"
+        );
     }
+    app.finish().await;
+}
+
+/// seats in their grace, and in doubt after it, count for the account; and there are only so many at once.
+#[tokio::test]
+async fn what_is_being_paid_counts_and_is_bounded() {
+    let app = App::start().await;
+    let policy = json!({
+        "hold_ttl_s": 10, "payment_grace_s": 10, "tickets_per_account_max": 2, "payment_pending_max": 2,
+        "payment_pending_per_account_max": 1,
+    });
+    let hall = app.hall(policy, &["A-1", "A-2", "A-3", "A-4", "A-5"]).await;
+    let (ada, ben, cleo) = (app.buyer().await, app.buyer().await, app.buyer().await);
+    let first = ada.hold(&hall, &["A-1"]).await.ok(201);
+    let second = ada.hold(&hall, &["A-2"]).await.ok(201);
+    app.provider.script("authorize", &["processing", "processing"]).await;
+    let order_id = ada.pay(&first).await;
+    ada.checkout(&second, "pm_card_visa").await.problem(409, "payment-pending");
+    let bens = ben.hold(&hall, &["A-3"]).await.ok(201);
+    let bens_order = ben.pay(&bens).await;
+    let cleos = cleo.hold(&hall, &["A-4"]).await.ok(201);
+    cleo.checkout(&cleos, "pm_card_visa").await.problem(503, "overloaded");
+    assert_eq!(cleo.hold_now(&cleos).await["status"], "ACTIVE");
+    app.worker("payments").await;
+
+    // Ten seconds on, the plain hold is over; in the grace and after it, the other counts.
+    for (advance_ms, in_use) in [(10_000, 1), (10_000, 1), (3_600_000, 1)] {
+        app.advance(advance_ms).await;
+        app.worker("expirer").await;
+        let refused = ada.hold(&hall, &["A-4", "A-5"]).await.problem(409, "account-limit");
+        assert_eq!((&refused["in_use"], &refused["limit"]), (&json!(in_use), &json!(2)));
+    }
+    for (buyer, order_id) in [(&ada, &order_id), (&ben, &bens_order)] {
+        app.provider.complete(&app.provider.intent_of(order_id).await, "failure").await;
+        assert_eq!(app.provider.deliver_of(order_id).await, "applied");
+        buyer.expect_order(order_id, "EXPIRED DECLINED").await;
+    }
+    ada.hold(&hall, &["A-4", "A-5"]).await.ok(201);
+    let cleos = cleo.hold(&hall, &["A-1"]).await.ok(201);
+    cleo.pay(&cleos).await;
+    app.passes("payments", 2).await;
+    assert_eq!(app.seat_states(&hall).await, "20011");
     app.finish().await;
 }

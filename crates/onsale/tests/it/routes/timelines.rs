@@ -56,8 +56,12 @@ impl Timeline {
         winner.0.expect_order(winner.1, "CONFIRMED CAPTURED").await;
         assert_eq!(app.seat_states(hall).await, "2");
         let report = app.report(hall).await;
-        let figures = ["sold", "orders", "orders_expired", "gross_minor", "captured_minor", "returning_minor"];
-        assert_eq!(figures.map(|figure| report[figure].as_i64().unwrap_or(-1)), [1, 1, 1, SEAT_PRICE, SEAT_PRICE, 0]);
+        let figures =
+            ["sold", "orders", "orders_expired", "gross_minor", "captured_minor", "returning_minor"];
+        assert_eq!(
+            figures.map(|figure| report[figure].as_i64().unwrap_or(-1)),
+            [1, 1, 1, SEAT_PRICE, SEAT_PRICE, 0]
+        );
         assert_eq!(app.provider.money(loser.1).await, [SEAT_PRICE, 0, SEAT_PRICE, 0]);
         assert_eq!(app.provider.money(winner.1).await, [SEAT_PRICE, SEAT_PRICE, 0, 0]);
         for (_, order_id) in [loser, winner] {

@@ -230,10 +230,18 @@ impl App {
         cases["cases"].as_array().expect("cases").clone()
     }
 
-    /// The kinds of the open cases, in a line.
+    /// The kinds of the open cases, sorted, in a line.
     pub(crate) async fn open_kinds(&self) -> String {
         let cases = self.open_cases().await;
-        cases.iter().map(|case| text(case, "kind")).collect::<Vec<_>>().join(" ")
+        let mut kinds: Vec<&str> = cases.iter().map(|case| text(case, "kind")).collect();
+        kinds.sort_unstable();
+        kinds.join(" ")
+    }
+
+    /// The first open case of a kind.
+    pub(crate) async fn open_case(&self, kind: &str) -> Value {
+        let found = self.open_cases().await.into_iter().find(|case| case["kind"] == kind);
+        found.unwrap_or_else(|| panic!("no open case is of kind {kind}"))
     }
 
     /// Acts on a case (its JSON).

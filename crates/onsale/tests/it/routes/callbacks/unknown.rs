@@ -55,7 +55,10 @@ async fn a_payment_nobody_can_place_becomes_a_case() {
     let cases = app.open_cases().await;
     assert_eq!(cases.len(), 1);
     let case = &cases[0];
-    assert_eq!((text(case, "kind"), &case["order_id"], &case["event_id"]), ("orphan_payment", &json!(null), &json!(null)));
+    assert_eq!(
+        (text(case, "kind"), &case["order_id"], &case["event_id"]),
+        ("orphan_payment", &json!(null), &json!(null))
+    );
     assert!(text(case, "evidence").contains("is no payment of ours"), "{case}");
     assert_eq!(case["age_s"], 0);
     // Told again, it is the same question.
@@ -69,7 +72,10 @@ async fn a_payment_nobody_can_place_becomes_a_case() {
     app.passes("reconciler", 2).await;
     assert_eq!(app.open_kinds().await, "");
     let untouched = app.provider.log().await;
-    assert!(untouched.iter().all(|call| matches!(text(call, "operation"), "authorize" | "query")), "{untouched:?}");
+    assert!(
+        untouched.iter().all(|call| matches!(text(call, "operation"), "authorize" | "query")),
+        "{untouched:?}"
+    );
     app.finish().await;
 }
 
@@ -118,7 +124,8 @@ async fn a_payment_that_pretends_to_be_ours_is_a_conflict() {
 
 /// A payment made at the provider by someone else; what to deliver.
 async fn stranger(app: &App) -> serde_json::Value {
-    let form = "amount=700&currency=eur&confirm=true&payment_method=pm_card_visa&metadata[order_id]=of_another_shop";
+    let form =
+        "amount=700&currency=eur&confirm=true&payment_method=pm_card_visa&metadata[order_id]=of_another_shop";
     let made = app.provider.client.ask(Method::POST, "/v1/payment_intents");
     made.body("application/x-www-form-urlencoded", form).await.ok(200);
     json!({ "order_id": "of_another_shop" })

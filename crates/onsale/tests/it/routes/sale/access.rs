@@ -31,7 +31,8 @@ async fn others_things_are_not_found() {
     ben.client.get(&format!("/v1/orders/{order_id}?wait_s=5")).await.problem(404, "not-found");
     assert_eq!(ada.hold_now(&held).await["status"], "ACTIVE");
     // As is what nobody has, and what is no id at all.
-    for path in ["/v1/holds/hld_0", "/v1/holds/x", "/v1/orders/ord_", "/v1/events/evt_nothing", "/v1/nothing"] {
+    for path in ["/v1/holds/hld_0", "/v1/holds/x", "/v1/orders/ord_", "/v1/events/evt_nothing", "/v1/nothing"]
+    {
         ada.client.get(path).await.problem(404, "not-found");
     }
     let absent = text(&held, "hold_id").replacen("hld_", "ord_", 1);
@@ -64,10 +65,19 @@ async fn a_partner_buys_for_its_customers_and_sees_each_ones_own() {
     let refused = nobody.hold(&hall, &["A-1"]).await.problem(422, "validation-failed");
     assert_eq!(text(&refused["errors"][0], "pointer"), "/headers/Onsale-Account");
     partner.get(&format!("/v1/orders/{order_id}")).await.problem(403, "forbidden");
-    partner.for_account(&"x".repeat(129)).get(&format!("/v1/orders/{order_id}")).await.problem(422, "validation-failed");
+    partner
+        .for_account(&"x".repeat(129))
+        .get(&format!("/v1/orders/{order_id}"))
+        .await
+        .problem(422, "validation-failed");
     // A buyer's session is nobody else's, whatever it says in the header.
     let guest = app.buyer().await;
-    guest.client.for_account("crm:ada").get(&format!("/v1/orders/{order_id}")).await.problem(404, "not-found");
+    guest
+        .client
+        .for_account("crm:ada")
+        .get(&format!("/v1/orders/{order_id}"))
+        .await
+        .problem(404, "not-found");
     app.finish().await;
 }
 

@@ -92,7 +92,8 @@ async fn each_refusal_has_its_code_and_says_what_stood_in_the_way() {
         (json!({ "payment_method_token": "pm_x", "email": "nobody" }), "/email"),
         (json!({ "payment_method_token": "pm_x", "return_url": "javascript:alert(1)" }), "/return_url"),
     ] {
-        let refused = ada.client.post(&checkout, &body).key(&fresh_key()).await.problem(422, "validation-failed");
+        let refused =
+            ada.client.post(&checkout, &body).key(&fresh_key()).await.problem(422, "validation-failed");
         assert_eq!(text(&refused["errors"][0], "pointer"), pointer, "{body}: {refused}");
     }
 
@@ -123,7 +124,8 @@ async fn a_sale_begins_and_ends_at_its_times() {
     let holds = format!("/v1/events/{}/holds", text(&draft, "event_id"));
     let wish = json!({ "seats": ["7"] });
     ada.client.post(&holds, &wish).key("draft").await.problem(409, "event-not-on-sale");
-    app.operator.put(&format!("/v1/events/{}/on-sale", text(&draft, "event_id")), &json!({ "state": "open" }))
+    app.operator
+        .put(&format!("/v1/events/{}/on-sale", text(&draft, "event_id")), &json!({ "state": "open" }))
         .await
         .problem(409, "action-not-possible");
 

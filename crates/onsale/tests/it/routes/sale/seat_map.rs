@@ -28,7 +28,10 @@ async fn the_manifest_is_told_in_ordinal_order_and_kept_by_its_etag() {
     assert_eq!(ids, ["007", "7", "Z-1"]);
     for seat in seats {
         members(seat, "seat_id section row seat x y price_level");
-        assert!(seat["x"].is_f64() && seat["y"].is_f64(), "without a place in the file, a seat gets one: {seat}");
+        assert!(
+            seat["x"].is_f64() && seat["y"].is_f64(),
+            "without a place in the file, a seat gets one: {seat}"
+        );
     }
     assert_eq!((text(&seats[2], "section"), text(&seats[2], "price_level")), ("Balcony", "Back"));
 
