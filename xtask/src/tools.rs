@@ -75,7 +75,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 
 /// Node and npm, for the provider's own client. A release of Debian may come with an older Node; npm has newer ones.
 fn node() -> Result<(), String> {
-    let wanted = format!("Node {NODE_MAJOR_MIN} or newer, with npm");
+    let wanted = format!("Node {NODE_MAJOR_MIN} or newer with npm");
     if node_is_there() {
         return Ok(());
     }
@@ -87,7 +87,7 @@ fn node() -> Result<(), String> {
     if node_is_there() {
         Ok(())
     } else {
-        Err(format!("{wanted}, is still missing: install it, and try again"))
+        Err(format!("{wanted} is still missing: install it, and try again"))
     }
 }
 

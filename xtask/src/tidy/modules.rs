@@ -250,11 +250,21 @@ mod tests {
             ("crates/onsale/src/worker.rs", "use crate::{\n    app::App,\n    http::wire,\n};\n"),
             ("crates/onsale/src/worker/expirer.rs", "use super::super::http::wire::X;\n"),
             ("crates/onsale/src/app.rs", "use crate::http::wire;\nuse crate::worker;\n"),
+            (
+                "crates/onsale/src/gateway/stripe.rs",
+                "use super::super::http::wire::X;\nuse crate::app::App;\n",
+            ),
+            ("crates/store/src/sqlite/load.rs", "use crate::postgres;\nuse crate::writer;\n"),
+            ("crates/store/src/postgres.rs", "use crate::sqlite::load::rows;\n"),
+            ("crates/store/src/writer.rs", ""),
         ];
         let faults = [
+            "crates/onsale/src/gateway/stripe.rs:1: uses http/wire",
             "crates/onsale/src/http/holds.rs:1: uses worker/expirer",
             "crates/onsale/src/worker.rs:1: uses http/wire",
             "crates/onsale/src/worker/expirer.rs:1: uses http/wire",
+            "crates/store/src/postgres.rs:1: uses sqlite/load",
+            "crates/store/src/sqlite/load.rs:1: uses postgres",
         ];
         expect(check, &files, &faults);
     }

@@ -32,7 +32,11 @@ const RULES: &[Rule] = &[
         words: &["SELECT ", "INSERT INTO", "UPDATE … SET ", "DELETE FROM", "CREATE TABLE"],
         part: Part::Literals,
         in_tests: false,
-        places: &[HERE, ("crates/store/", "the store is where SQL is")],
+        places: &[
+            HERE,
+            ("crates/store/", "the store is where SQL is"),
+            ("crates/onsale/tests/it/util/database.rs", "does to a database what only another program would"),
+        ],
         why: "SQL is under crates/store alone: who asks says what he means, and not how it is kept",
     },
     Rule {
@@ -58,6 +62,7 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/http/orders.rs", "how long a caller waits for an order to change"),
             ("crates/onsale/src/http/router.rs", "measures answers"),
             ("crates/store/src/sqlite/backend.rs", "measures commits"),
+            ("crates/store/src/sqlite/open.rs", "how long opening waits for another program"),
             ("crates/store/src/writer.rs", "drops what waited too long in the queue, and measures batches"),
             ("xtask/src/ci.rs", "measures steps"),
         ],
@@ -78,6 +83,10 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/http/listener/stream.rs", "the deadline of a connection that stalls"),
             ("crates/onsale/src/server.rs", "lets a load balancer notice before the listeners close"),
             ("crates/onsale/src/worker", "a worker's period"),
+            (
+                "crates/store/src/sqlite/open.rs",
+                "the engine itself doesn't wait for whoever else turns on the WAL",
+            ),
             ("crates/onsale/tests/it/util/client.rs", "the one loop in which tests wait for a state"),
         ],
         why: "whoever sleeps guesses: wait for the state itself; tests too, or they are slow and fail now and then",

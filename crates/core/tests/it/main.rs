@@ -1,6 +1,7 @@
-//! Integration tests, one binary: scenarios as text, and chance.
+//! Integration tests, one binary: scenarios as text, chance, and every interleaving within bounds.
 
 mod chance;
+mod interleavings;
 mod scenarios;
 mod script;
 mod world;

@@ -116,14 +116,30 @@ impl Page {
             assert!(self.world == singly, "a batch leaves the rows that its requests leave one by one");
         }
         for ((step, expected), decision) in steps.into_iter().zip(decisions) {
-            match (&decision.outcome, step.name) {
-                (Outcome::HoldPlaced(placed), Some(name)) => self.name_hold(name, placed.hold.id),
-                (Outcome::CheckoutBegun(order), Some(name)) => self.name_order(name, *order),
-                _ => {}
-            }
-            let got = self.say(&decision);
+            let got = self.take_in(step, &decision);
             assert!(got == expected, "expected: {expected}\n     got: {got}");
         }
+    }
+
+    /// Names what a step has made, and says what came of it.
+    fn take_in(&mut self, step: Step, decision: &Decision) -> String {
+        match (&decision.outcome, step.name) {
+            (Outcome::HoldPlaced(placed), Some(name)) => self.name_hold(name, placed.hold.id),
+            (Outcome::CheckoutBegun(order), Some(name)) => self.name_order(name, *order),
+            _ => {}
+        }
+        self.say(decision)
+    }
+
+    /// Opens a hall or takes a step, and says what came of it: for those who write pages.
+    pub(crate) fn tell(&mut self, line: &str) -> String {
+        if line.starts_with("hall ") {
+            self.open_hall(Words::of(line));
+            return String::new();
+        }
+        let step = self.step(Words::of(line));
+        let decision = self.world.run(std::slice::from_ref(&step.request), step.at).remove(0);
+        self.take_in(step, &decision)
     }
 
     fn name_hold(&mut self, name: String, id: HoldId) {

@@ -22,7 +22,7 @@ pub(super) const HOLD_TTL_S: u32 = 7;
 /// What beginning to pay adds.
 pub(super) const PAYMENT_GRACE: Duration = Duration::from_secs(4);
 /// Whoever comes when fewer seats than this share are left means it.
-const LAST_SHARE: f64 = 0.4;
+const LAST_SHARE: f64 = 0.5;
 /// How long the last buyers may take to go once everything is sold.
 const LEAVING: Duration = Duration::from_secs(60);
 

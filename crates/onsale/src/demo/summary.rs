@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use comfy_table::Table;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
 
 use super::books::{Found, OrderFound};
 use super::measures::{Counted, Measures, Timed};
@@ -47,7 +47,7 @@ pub(super) fn print(summary: &Summary<'_>) {
         rows.push(("peak memory, buyers and all".to_owned(), format!("{peak_mib} MiB")));
     }
     let mut figures = Table::new();
-    figures.load_style(UTF8_HORIZONTAL_ONLY).set_header(["", "figure"]);
+    figures.load_style(UTF8_FULL_CONDENSED).set_header(["", "figure"]);
     for (name, figure) in rows {
         figures.add_row([name, figure]);
     }
@@ -56,7 +56,7 @@ pub(super) fn print(summary: &Summary<'_>) {
 
 fn latencies(measures: &Measures) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["latency, ms", "answers", "p50", "p99", "max"]);
+    table.load_style(UTF8_FULL_CONDENSED).set_header(["latency, ms", "answers", "p50", "p99", "max"]);
     for (what, name) in Timed::ALL {
         let latency = measures.latency(what);
         let ms = |micros: u64| format!("{:.2}", micros as f64 / 1_000.0);

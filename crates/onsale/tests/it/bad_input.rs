@@ -1,5 +1,5 @@
-//! Requests that can't be right: each is refused with its status, its code and its places, changes nothing, and the service
-//! goes on.
+//! Requests that can't be right: each is refused with its status, its code and its places, changes nothing, and the
+//! service goes on.
 
 mod bodies;
 mod callers;
@@ -72,7 +72,8 @@ impl Stage {
     async fn truth(&self) -> Value {
         let app = &self.app;
         let events = app.operator.get("/v1/events").await.ok(200);
-        let mut facts = vec![events.clone(), json!(app.open_cases().await), self.ada.hold_now(&self.hold).await];
+        let mut facts =
+            vec![events.clone(), json!(app.open_cases().await), self.ada.hold_now(&self.hold).await];
         for event in events["events"].as_array().expect("events") {
             let path = format!("/v1/events/{}", text(event, "event_id"));
             facts.push(app.operator.get(&format!("{path}/report")).await.ok(200));

@@ -28,14 +28,42 @@ fn arguments_that_make_no_sense_are_refused_with_a_word_on_what_is_wrong() {
         (&["serve", "--workers"], "--test-mode"),
         (&["event"], "Usage"),
         (&["event", "create", "--name", "x"], "--currency"),
-        (&["event", "create", "--name", "", "--currency", "EU", "--starts-at", "soon"], "/currency: must be an ISO 4217 code"),
-        (&["event", "create", "--name", "", "--currency", "EU", "--starts-at", "soon"], "/starts_at: must be a time"),
         (
-            &["event", "create", "--name", "x", "--currency", "EUR", "--starts-at", "2030-05-01T19:30:00Z", "--policy", "{"],
+            &["event", "create", "--name", "", "--currency", "EU", "--starts-at", "soon"],
+            "/currency: must be an ISO 4217 code",
+        ),
+        (
+            &["event", "create", "--name", "", "--currency", "EU", "--starts-at", "soon"],
+            "/starts_at: must be a time",
+        ),
+        (
+            &[
+                "event",
+                "create",
+                "--name",
+                "x",
+                "--currency",
+                "EUR",
+                "--starts-at",
+                "2030-05-01T19:30:00Z",
+                "--policy",
+                "{",
+            ],
             "--policy is not valid",
         ),
         (
-            &["event", "create", "--name", "x", "--currency", "EUR", "--starts-at", "2030-05-01T19:30:00Z", "--policy", "{\"ttl\":1}"],
+            &[
+                "event",
+                "create",
+                "--name",
+                "x",
+                "--currency",
+                "EUR",
+                "--starts-at",
+                "2030-05-01T19:30:00Z",
+                "--policy",
+                "{\"ttl\":1}",
+            ],
             "unknown field `ttl`",
         ),
         (&["event", "show", "nonsense"], "invalid value 'nonsense'"),
@@ -68,7 +96,8 @@ fn settings_are_printed_and_checked() {
         run(&["config", "check", &file])
     };
     let defaults = run(&["config", "print-default"]).ok();
-    let documented = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../config.default.toml"));
+    let documented =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../config.default.toml"));
     assert!(defaults == documented.expect("it is in the repository"));
     assert_eq!(check(&defaults).ok(), format!("{file} is valid\n"));
     check("").ok();

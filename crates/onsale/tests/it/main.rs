@@ -1,4 +1,10 @@
 //! Integration tests, one binary: the real program, over HTTP.
 
+mod bad_input;
+mod cli;
+mod crashes;
+mod disk;
+mod manifest;
 mod routes;
+mod sockets;
 mod util;

@@ -1,7 +1,7 @@
 //! Seats from files: pretix plans, our own JSON, our CSV, and made-up stadiums; over HTTP and from the command line.
 //!
-//! A synthetic plan with repeated seat ids is always here. Where `ONSALE_PRETIX_PLAN` names a pretix seating plan, or one lies
-//! in `shared/data/pretix-theatre-plan.json` beside the workspace, the same is asked of that real theatre too.
+//! A synthetic plan with repeated seat ids is always here. Where `ONSALE_PRETIX_PLAN` names a pretix seating plan, or
+//! one lies in `shared/data/pretix-theatre-plan.json` beside the workspace, the same is asked of that real theatre too.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,8 @@ impl Plan {
             path.exists().then_some(path)
         };
         let path = named.or_else(beside)?;
-        let plan = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let plan =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let plan = Plan::of(plan);
         assert_eq!((plan.seats, plan.repeated.len()), (1_057, 84), "{}", path.display());
         Some(plan)
@@ -121,7 +122,8 @@ async fn a_plan_with_repeated_ids_is_refused_with_each_of_them_and_taken_with_zo
         assert_eq!(app.buyers.get(&event).await.ok(200), before, "nothing was changed");
         app.buyers.get(&format!("{event}/manifest")).await.problem(404, "not-found");
 
-        let taken = put(&app, &event, "?prefix_zones=true", "application/json", plan.json.clone()).await.ok(200);
+        let taken =
+            put(&app, &event, "?prefix_zones=true", "application/json", plan.json.clone()).await.ok(200);
         assert_eq!((&taken["seats"], &taken["version"]), (&json!(plan.seats), &json!(1)), "{taken}");
         let manifest = app.buyers.get(&format!("{event}/manifest")).await.ok(200);
         let seats = manifest["seats"].as_array().expect("seats");
@@ -178,7 +180,8 @@ async fn our_own_json_is_taken_whole_or_with_every_fault() {
     };
     let plan = |seats: Vec<Value>| {
         let rows = json!([{ "row": "1", "seats": seats }]);
-        json!({ "price_levels": [{ "name": "Stalls" }], "sections": [{ "name": "A", "rows": rows }] }).to_string()
+        json!({ "price_levels": [{ "name": "Stalls" }], "sections": [{ "name": "A", "rows": rows }] })
+            .to_string()
     };
     let seats = "/sections/0/rows/0/seats";
     let faulty = plan(vec![
@@ -189,12 +192,11 @@ async fn our_own_json_is_taken_whole_or_with_every_fault() {
         seat("A-4", json!({ "companion_of": "Z-9" })),
         seat("", json!({ "wheelchair": true })),
     ]);
-    let found: HashSet<String> = faults(
-        &put(&app, &event, "", "application/json", faulty).await.problem(422, "validation-failed"),
-    )
-    .into_iter()
-    .map(|(place, _)| place)
-    .collect();
+    let found: HashSet<String> =
+        faults(&put(&app, &event, "", "application/json", faulty).await.problem(422, "validation-failed"))
+            .into_iter()
+            .map(|(place, _)| place)
+            .collect();
     for place in [
         format!("{seats}/1/seat_id"),
         format!("{seats}/2/price_level"),
@@ -228,7 +230,8 @@ async fn our_own_json_is_taken_whole_or_with_every_fault() {
     let taken = put(&app, &event, "", "application/json; charset=utf-8", good).await.ok(200);
     assert_eq!((&taken["seats"], &taken["price_levels"]), (&json!(3), &json!(["Stalls"])), "{taken}");
     let manifest = app.buyers.get(&format!("{event}/manifest")).await.ok(200);
-    let ids: Vec<&str> = manifest["seats"].as_array().expect("seats").iter().map(|seat| text(seat, "seat_id")).collect();
+    let ids: Vec<&str> =
+        manifest["seats"].as_array().expect("seats").iter().map(|seat| text(seat, "seat_id")).collect();
     assert_eq!(ids, ["007", "7", " 7"], "ids stay byte for byte");
     assert_eq!(app.buyers.get(&format!("{event}/seats")).await.ok(200)["states"], "003");
     app.finish().await;
@@ -255,7 +258,11 @@ async fn a_csv_is_taken_whole_or_with_the_line_of_every_fault() {
     // A range of seats in a line, a byte order mark, line ends of another system.
     let good = "\u{feff}section,row,seat_from,seat_to,category\r\nA,1,1,20,Stalls\r\nA,2,1,20,Circle\r\n";
     let taken = put(&app, &event, "", "text/csv; charset=utf-8", good).await.ok(200);
-    assert_eq!((&taken["seats"], &taken["price_levels"]), (&json!(40), &json!(["Stalls", "Circle"])), "{taken}");
+    assert_eq!(
+        (&taken["seats"], &taken["price_levels"]),
+        (&json!(40), &json!(["Stalls", "Circle"])),
+        "{taken}"
+    );
     let large = " ".repeat(32 * 1024 * 1024 + 1);
     put(&app, &event, "", "text/csv", large).await.problem(413, "payload-too-large");
     assert_eq!(app.buyers.get(&event).await.ok(200)["manifest_version"], 1);

@@ -81,7 +81,10 @@ async fn slow_and_broken_requests_are_cut_and_others_are_served() {
     // What follows a good request may be another one, or rubbish.
     let mut pipelined = Raw::to(base);
     pipelined.send(format!("{PROBE}GET /livez HTTP/1.1\r\nhost: x\r\n\r\n\u{1}\u{2} rubbish\r\n\r\n{PROBE}"));
-    assert_eq!([pipelined.reply().status, pipelined.reply().status, pipelined.reply().status], [200, 200, 400]);
+    assert_eq!(
+        [pipelined.reply().status, pipelined.reply().status, pipelined.reply().status],
+        [200, 200, 400]
+    );
     assert_eq!(pipelined.to_end(), "", "after rubbish nothing is read");
     for rubbish in [
         "rubbish\r\n\r\n",

@@ -18,8 +18,8 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     std::fs::create_dir_all(&options.folder)
         .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
-    // Made by us before the engine makes it: it keeps e-mail addresses and secrets, so it is its owner's alone. What the
-    // engine puts beside it takes the same mode.
+    // Made by us before the engine makes it: it keeps e-mail addresses and secrets, so it is its owner's alone. What
+    // the engine puts beside it takes the same mode.
     let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     made.map_err(|source| OpenError::Folder { path: path.to_owned(), source })?;
     let mut connection = Connection::open(path).map_err(failed)?;

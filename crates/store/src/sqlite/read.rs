@@ -6,9 +6,8 @@ use onsale_core::event::Event;
 use onsale_core::hold::Hold;
 use onsale_core::id::{AccountId, CaseId, EventNo, HoldId, KeyId, OperationId, OrderId, SeatOrdinal};
 use onsale_core::manifest::{GaArea, Manifest, ManifestSeat, PriceLevel};
-use onsale_core::order::{Order, OrderStatus};
-use onsale_core::payment::Operation;
-use onsale_core::reconcile::{Callback, Case, CaseStatus, Verdict};
+use onsale_core::order::OrderStatus;
+use onsale_core::reconcile::{CaseStatus, Verdict};
 use onsale_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 

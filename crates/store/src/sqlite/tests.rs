@@ -302,7 +302,8 @@ fn lists_walk_along_an_index() {
     }
 }
 
-/// The audit reads a large sale in a second: for each list of seats it looks up those seats, and never walks through all.
+/// The audit reads a large sale in a second: for each list of seats it looks up those seats, and never walks through
+/// all.
 #[test]
 fn no_check_of_the_audit_walks_through_an_event_for_each_row() {
     let bench = Bench::new();

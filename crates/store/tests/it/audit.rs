@@ -31,6 +31,23 @@ struct Things {
     late: OperationId,
 }
 
+impl Things {
+    /// Each by its name in [`DAMAGE`]: bits and text of its id.
+    fn named(&self) -> [(&'static str, u128, String); 9] {
+        [
+            ("{sold}", self.sold.0, self.sold.to_string()),
+            ("{sold_hold}", self.sold_hold.0, self.sold_hold.to_string()),
+            ("{paid_by}", self.paid_by.0, self.paid_by.to_string()),
+            ("{capture}", self.capture.0, self.capture.to_string()),
+            ("{held}", self.held.0, self.held.to_string()),
+            ("{pending}", self.pending.0, self.pending.to_string()),
+            ("{pending_hold}", self.pending_hold.0, self.pending_hold.to_string()),
+            ("{attempt}", self.attempt.0, self.attempt.to_string()),
+            ("{late}", self.late.0, self.late.to_string()),
+        ]
+    }
+}
+
 /// A sale with something of everything in it. Seat 9 is kept from sale; nobody ever wanted 6 and 7.
 fn sale() -> (World, Things) {
     let mut policy = policy();
@@ -99,85 +116,79 @@ fn reports(audit: &Audit, id: &str, thing: &str) {
     assert!(named, "{id} doesn't report {thing:?}: {found:?}");
 }
 
-/// A literal of an id.
-fn blob(bits: u128) -> String {
-    format!("x'{bits:032x}'")
-}
+/// A check, damage that it must report, and what its report must name. `{sold}` in damage is that thing's id as stored,
+/// and in a name it is the id as the API writes it.
+const DAMAGE: &[(&str, &str, &str)] = &[
+    ("I-1", "UPDATE seats SET order_id = zeroblob(16) WHERE ordinal = 0", "ordinal 0"),
+    ("I-1", "UPDATE holds SET seats = '[1]' WHERE hold_id = {sold_hold}", "ordinal 0"),
+    ("I-2", "UPDATE seats SET {free} WHERE ordinal = 1", "{sold}"),
+    ("I-2", "UPDATE orders SET seat_count = 3 WHERE order_id = {sold}", "{sold}"),
+    ("I-3", "UPDATE seats SET hold_expires_at = 1 WHERE ordinal = 2", "ordinal 2"),
+    ("I-3", "DELETE FROM holds WHERE hold_id = {held}", "{held}"),
+    ("I-4", "UPDATE seats SET {free} WHERE ordinal = 3", "{held}"),
+    ("I-5", "UPDATE holds SET status = 'CONVERTED' WHERE hold_id = {held}", "{held}"),
+    ("I-5", "UPDATE holds SET status = 'RELEASED' WHERE hold_id = {sold_hold}", "{sold_hold}"),
+    ("I-6", "UPDATE orders SET account_id = 'eve' WHERE order_id = {sold}", "{sold}"),
+    ("I-6", "UPDATE holds SET order_id = zeroblob(16) WHERE hold_id = {held}", "{held}"),
+    ("I-7", "UPDATE orders SET status = 'EXPIRED' WHERE order_id = {pending}", "{pending}"),
+    ("I-8", "UPDATE holds SET total_minor = 1 WHERE hold_id = {held}", "{held}"),
+    ("I-8", "UPDATE orders SET amount_minor = 1 WHERE order_id = {sold}", "{sold_hold}"),
+    ("I-9", "UPDATE operations SET status = 'FAILED' WHERE operation_id = {paid_by}", "{paid_by}"),
+    ("I-9", "UPDATE operations SET amount_minor = 1 WHERE operation_id = {paid_by}", "{sold}"),
+    (
+        "I-10",
+        "DROP INDEX operations_live;
+         INSERT INTO operations SELECT randomblob(16), event_no, order_id, 9, kind, status, target, NULL, amount_minor,
+           currency, NULL, NULL, NULL, 0, 0, 0, 0 FROM operations WHERE operation_id = {attempt}",
+        "{pending}",
+    ),
+    ("I-10", "UPDATE operations SET target = {late} WHERE operation_id = {capture}", "{late}"),
+    ("I-11", "DELETE FROM operations WHERE target = {late}; DELETE FROM cases WHERE operation_id = {late}", "{late}"),
+    ("I-12", "UPDATE orders SET status = 'CANCELLED' WHERE order_id = {sold}", "{capture}"),
+    ("I-12", "DELETE FROM operations WHERE operation_id = {capture}", "{paid_by}"),
+    ("I-13", "UPDATE events SET payment_pending = 7 WHERE event_no = 1", "payment_pending 7, counted 1"),
+    ("I-13", "UPDATE holds SET order_id = NULL WHERE hold_id = {pending_hold}", "event_no 1, payment_pending 0"),
+    ("I-14", "UPDATE events SET tickets_per_account_max = 1 WHERE event_no = 1", "account_id ada, tickets 2"),
+    ("I-15", "DELETE FROM log WHERE event_no = 1 AND version = 2", "what log"),
+    ("I-15", "UPDATE events SET version = version + 1 WHERE event_no = 1", "what log"),
+    ("I-15", "UPDATE seats SET version = version + 1 WHERE ordinal = 2", "what seat 2"),
+    ("I-15", "UPDATE seats SET {free}, version = 0 WHERE ordinal = 2", "what seat 2"),
+    ("I-15", "UPDATE seats SET status = 0 WHERE ordinal = 9", "what seat 9"),
+    ("I-16", "UPDATE idempotency_keys SET created_at = {old}", "{pending_hold}"),
+    ("I-16", "UPDATE idempotency_keys SET answer = 'hld_0'", "hld_0"),
+    ("I-16", "UPDATE idempotency_keys SET answer = 'ord_0'", "ord_0"),
+    ("I-17", "UPDATE callbacks SET received_at = {old}, due_at = {old} WHERE verdict = 'parked'", "evt_parked"),
+    ("I-17", "DELETE FROM cases WHERE kind = 'callback_conflict'", "evt_conflict"),
+    (
+        "I-17",
+        "DELETE FROM cases WHERE kind = 'callback_conflict'; UPDATE callbacks SET case_id = NULL",
+        "evt_conflict",
+    ),
+    ("I-30", "UPDATE orders SET payment_status = 'AUTHORIZED' WHERE order_id = {sold}", "{sold}"),
+    ("I-30", "UPDATE orders SET payment_status = 'VOIDED' WHERE order_id = {pending}", "{pending}"),
+    ("I-31", "DELETE FROM manifest_seats WHERE ordinal = 7", "printed 9"),
+    ("I-31", "UPDATE seats SET price_level = 5 WHERE ordinal = 7", "seat_count 7"),
+    ("I-32", "UPDATE seats SET status = 9 WHERE ordinal = 7", "CHECK constraint failed in seats"),
+];
 
 #[test]
 fn each_check_reports_the_damage_it_is_there_for() {
     let (world, things) = sale();
-    let (sold, sold_hold) = (blob(things.sold.0), blob(things.sold_hold.0));
-    let (held, pending) = (blob(things.held.0), blob(things.pending.0));
-    let (pending_hold, late) = (blob(things.pending_hold.0), blob(things.late.0));
-    let (attempt, paid_by, capture) =
-        (blob(things.attempt.0), blob(things.paid_by.0), blob(things.capture.0));
-    let free = "status = 0, hold_id = NULL, hold_expires_at = NULL, order_id = NULL";
     let old = world.now().millis() - seconds(4 * 86_400);
-    let table = [
-        ("I-1", "UPDATE seats SET order_id = zeroblob(16) WHERE ordinal = 0".to_owned(), "ordinal 0".to_owned()),
-        ("I-1", format!("UPDATE holds SET seats = '[1]' WHERE hold_id = {sold_hold}"), "ordinal 0".to_owned()),
-        ("I-2", format!("UPDATE seats SET {free} WHERE ordinal = 1"), things.sold.to_string()),
-        ("I-2", format!("UPDATE orders SET seat_count = 3 WHERE order_id = {sold}"), things.sold.to_string()),
-        ("I-3", "UPDATE seats SET hold_expires_at = 1 WHERE ordinal = 2".to_owned(), "ordinal 2".to_owned()),
-        ("I-3", format!("DELETE FROM holds WHERE hold_id = {held}"), things.held.to_string()),
-        ("I-4", format!("UPDATE seats SET {free} WHERE ordinal = 3"), things.held.to_string()),
-        ("I-5", format!("UPDATE holds SET status = 'CONVERTED' WHERE hold_id = {held}"), things.held.to_string()),
-        ("I-5", format!("UPDATE holds SET status = 'RELEASED' WHERE hold_id = {sold_hold}"), things.sold_hold.to_string()),
-        ("I-6", format!("UPDATE orders SET account_id = 'eve' WHERE order_id = {sold}"), things.sold.to_string()),
-        ("I-6", format!("UPDATE holds SET order_id = zeroblob(16) WHERE hold_id = {held}"), things.held.to_string()),
-        ("I-7", format!("UPDATE orders SET status = 'EXPIRED' WHERE order_id = {pending}"), things.pending.to_string()),
-        ("I-8", format!("UPDATE holds SET total_minor = 1 WHERE hold_id = {held}"), things.held.to_string()),
-        ("I-8", format!("UPDATE orders SET amount_minor = 1 WHERE order_id = {sold}"), things.sold_hold.to_string()),
-        ("I-9", format!("UPDATE operations SET status = 'FAILED' WHERE operation_id = {paid_by}"), things.paid_by.to_string()),
-        ("I-9", format!("UPDATE operations SET amount_minor = 1 WHERE operation_id = {paid_by}"), things.sold.to_string()),
-        (
-            "I-10",
-            format!(
-                "DROP INDEX operations_live; INSERT INTO operations SELECT randomblob(16), event_no, order_id, 9, kind, status,
-                   target, NULL, amount_minor, currency, NULL, NULL, NULL, 0, 0, 0, 0 FROM operations WHERE operation_id = {attempt}"
-            ),
-            things.pending.to_string(),
-        ),
-        ("I-10", format!("UPDATE operations SET target = {late} WHERE operation_id = {capture}"), things.late.to_string()),
-        (
-            "I-11",
-            format!("DELETE FROM operations WHERE target = {late}; DELETE FROM cases WHERE operation_id = {late}"),
-            things.late.to_string(),
-        ),
-        ("I-12", format!("UPDATE orders SET status = 'CANCELLED' WHERE order_id = {sold}"), things.capture.to_string()),
-        ("I-12", format!("DELETE FROM operations WHERE operation_id = {capture}"), things.paid_by.to_string()),
-        ("I-13", "UPDATE events SET payment_pending = 7 WHERE event_no = 1".to_owned(), "payment_pending 7, counted 1".to_owned()),
-        ("I-13", format!("UPDATE holds SET order_id = NULL WHERE hold_id = {pending_hold}"), "event_no 1, payment_pending 0".to_owned()),
-        ("I-14", "UPDATE events SET tickets_per_account_max = 1 WHERE event_no = 1".to_owned(), "account_id ada, tickets 2".to_owned()),
-        ("I-15", "DELETE FROM log WHERE event_no = 1 AND version = 2".to_owned(), "what log".to_owned()),
-        ("I-15", "UPDATE events SET version = version + 1 WHERE event_no = 1".to_owned(), "what log".to_owned()),
-        ("I-15", "UPDATE seats SET version = version + 1 WHERE ordinal = 2".to_owned(), "what seat 2".to_owned()),
-        ("I-15", format!("UPDATE seats SET {free}, version = 0 WHERE ordinal = 2"), "what seat 2".to_owned()),
-        ("I-15", "UPDATE seats SET status = 0 WHERE ordinal = 9".to_owned(), "what seat 9".to_owned()),
-        ("I-16", format!("UPDATE idempotency_keys SET created_at = {old}"), things.pending_hold.to_string()),
-        ("I-16", format!("UPDATE idempotency_keys SET answer = '{}'", HoldId(7)), HoldId(7).to_string()),
-        ("I-16", format!("UPDATE idempotency_keys SET answer = '{}'", OrderId(7)), OrderId(7).to_string()),
-        ("I-17", format!("UPDATE callbacks SET received_at = {old}, due_at = {old} WHERE verdict = 'parked'"), "evt_parked".to_owned()),
-        ("I-17", "DELETE FROM cases WHERE kind = 'callback_conflict'".to_owned(), "evt_conflict".to_owned()),
-        (
-            "I-17",
-            "DELETE FROM cases WHERE kind = 'callback_conflict'; UPDATE callbacks SET case_id = NULL".to_owned(),
-            "evt_conflict".to_owned(),
-        ),
-        ("I-30", format!("UPDATE orders SET payment_status = 'AUTHORIZED' WHERE order_id = {sold}"), things.sold.to_string()),
-        ("I-30", format!("UPDATE orders SET payment_status = 'VOIDED' WHERE order_id = {pending}"), things.pending.to_string()),
-        ("I-31", "DELETE FROM manifest_seats WHERE ordinal = 7".to_owned(), "printed 9".to_owned()),
-        ("I-31", "UPDATE seats SET price_level = 5 WHERE ordinal = 7".to_owned(), "seat_count 7".to_owned()),
-        ("I-32", "UPDATE seats SET status = 9 WHERE ordinal = 7".to_owned(), "CHECK constraint failed in seats".to_owned()),
-    ];
+    let free = "status = 0, hold_id = NULL, hold_expires_at = NULL, order_id = NULL";
+    let fill = |text: &str, id: &dyn Fn(u128, String) -> String| {
+        let named = things.named().into_iter();
+        let text = text.replace("{free}", free).replace("{old}", &old.to_string());
+        named.fold(text, |text, (name, bits, written)| text.replace(name, &id(bits, written)))
+    };
     let clean = damaged(&world, |_, _| ());
     assert_eq!(clean.violations(), 0, "{clean:?}");
-    for (id, damage, thing) in &table {
-        let audit = damaged(&world, |_, db| db.execute_batch(damage).expect(damage));
-        reports(&audit, id, thing);
+    for (id, damage, thing) in DAMAGE {
+        let damage = fill(damage, &|bits, _| format!("x'{bits:032x}'"));
+        let audit = damaged(&world, |_, db| db.execute_batch(&damage).expect(&damage));
+        reports(&audit, id, &fill(thing, &|_, written| written));
     }
-    let damaged_by: BTreeSet<&str> = table.iter().map(|(id, ..)| *id).collect();
+    let damaged_by: BTreeSet<&str> = DAMAGE.iter().map(|(id, ..)| *id).collect();
     let all: BTreeSet<&str> = clean.checks.iter().map(|check| check.id).collect();
     assert_eq!(damaged_by, all, "every check is shown to bite");
     world.finish();

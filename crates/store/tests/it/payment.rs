@@ -296,7 +296,7 @@ fn payments_under_way_are_bounded() {
     // Nothing was ever sent for it, so the clock ends it.
     assert_eq!(world.submit(Command::ExpireHold { hold: a }), Outcome::Expiry(Expiry::Expired));
     assert_eq!(world.event().payment_pending, 1);
-    assert_eq!(world.store.read(|db| db.has_operation(OperationId(1))).unwrap(), false);
+    assert!(!world.store.read(|db| db.has_operation(OperationId(1))).unwrap());
     world.finish();
 }
 

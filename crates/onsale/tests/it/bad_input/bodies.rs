@@ -29,7 +29,8 @@ impl Route {
 fn routes(stage: &Stage) -> Vec<Route> {
     let (operator, ada) = (&stage.app.operator, &stage.ada.client);
     let case_id = text(&stage.hold, "hold_id").replace("hld_", "cas_");
-    let route = |client: &Client, method, path: String, good| Route { client: client.clone(), method, path, good };
+    let route =
+        |client: &Client, method, path: String, good| Route { client: client.clone(), method, path, good };
     vec![
         route(
             operator,
@@ -224,6 +225,10 @@ async fn a_body_over_its_bound_is_refused() {
     let ada = &stage.ada.client;
     let good = format!("{{\"seats\":[\"A-2\"]}}{}", " ".repeat(BODY_BYTES_MAX - 17));
     assert_eq!(good.len(), BODY_BYTES_MAX);
-    ada.ask(Method::POST, &stage.path("/holds")).key(&fresh_key()).body("application/json", good).await.ok(201);
+    ada.ask(Method::POST, &stage.path("/holds"))
+        .key(&fresh_key())
+        .body("application/json", good)
+        .await
+        .ok(201);
     stage.finish().await;
 }

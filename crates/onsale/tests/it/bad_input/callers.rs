@@ -68,9 +68,11 @@ async fn who_has_no_valid_token_is_told_to_bring_one() {
 async fn a_role_may_do_what_it_may_and_nothing_else() {
     let stage = Stage::set().await;
     let app = &stage.app;
-    let (partner, reader, gate) = (key(app, "partner").await, key(app, "reader").await, key(app, "gate").await);
+    let (partner, reader, gate) =
+        (key(app, "partner").await, key(app, "reader").await, key(app, "gate").await);
     let buyer = stage.ada.client.at(&app.operator.base);
-    let case = stage.hold_path("/resolution").replace("hld_", "cas_").replace("holds", "reconciliation/cases");
+    let case =
+        stage.hold_path("/resolution").replace("hld_", "cas_").replace("holds", "reconciliation/cases");
     let for_operators = [
         (Method::POST, "/v1/events".to_owned()),
         (Method::PUT, stage.path("/prices")),

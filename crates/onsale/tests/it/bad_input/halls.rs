@@ -88,7 +88,8 @@ async fn a_policy_keeps_to_its_ranges_and_words() {
 #[tokio::test]
 async fn prices_are_whole_positive_and_of_levels_that_exist() {
     let stage = Stage::set().await;
-    let put = |prices: Value| stage.app.operator.put(&stage.path("/prices"), &json!({ "price_levels": prices }));
+    let put =
+        |prices: Value| stage.app.operator.put(&stage.path("/prices"), &json!({ "price_levels": prices }));
     let price = |level: &str, amount: Value| json!({ "price_level": level, "amount_minor": amount });
     let amount = ["/price_levels/0/amount_minor"];
     for wrong in [
@@ -113,7 +114,8 @@ async fn prices_are_whole_positive_and_of_levels_that_exist() {
     let twice = json!([price("Stalls", json!(100)), price("Stalls", json!(200))]);
     stage.faulty(put(twice), &["/price_levels/1/price_level"]).await;
     let both = json!([price("Balcony", json!(0)), price("Stalls", json!(0))]);
-    let places = ["/price_levels/0/price_level", "/price_levels/0/amount_minor", "/price_levels/1/amount_minor"];
+    let places =
+        ["/price_levels/0/price_level", "/price_levels/0/amount_minor", "/price_levels/1/amount_minor"];
     stage.faulty(put(both), &places).await;
     stage.faulty(put(json!([])), &["/price_levels"]).await;
     for good in [99_999_999_999_i64, 1, 2_500] {

@@ -56,7 +56,16 @@ async fn a_payment_names_a_card_an_address_and_a_safe_way_back() {
     for token in ["", "pm card", "pm_\u{e4}", "pm\n", &"x".repeat(256)] {
         stage.faulty(pay(&json!({ "payment_method_token": token })), &["/payment_method_token"]).await;
     }
-    for email in ["", "ada", "@", "ada@", "@example.org", "a da@example.org", "ada@exa\r\nmple.org", &format!("a@{}", "b".repeat(320))] {
+    for email in [
+        "",
+        "ada",
+        "@",
+        "ada@",
+        "@example.org",
+        "a da@example.org",
+        "ada@exa\r\nmple.org",
+        &format!("a@{}", "b".repeat(320)),
+    ] {
         stage.faulty(pay(&json!({ "payment_method_token": card, "email": email })), &["/email"]).await;
     }
     for url in [
@@ -79,9 +88,12 @@ async fn a_payment_names_a_card_an_address_and_a_safe_way_back() {
         "https://",
         &format!("https://shop.example/{}", "x".repeat(2_048)),
     ] {
-        stage.faulty(pay(&json!({ "payment_method_token": card, "return_url": url })), &["/return_url"]).await;
+        stage
+            .faulty(pay(&json!({ "payment_method_token": card, "return_url": url })), &["/return_url"])
+            .await;
     }
-    let all_wrong = json!({ "payment_method_token": "", "email": "ada", "return_url": "javascript:alert(1)" });
+    let all_wrong =
+        json!({ "payment_method_token": "", "email": "ada", "return_url": "javascript:alert(1)" });
     stage.faulty(pay(&all_wrong), &["/payment_method_token", "/email", "/return_url"]).await;
     stage.finish().await;
 }
@@ -122,7 +134,10 @@ async fn an_id_that_is_none_is_not_found() {
             ada.post(&path("/holds"), &json!({ "seats": ["A-2"] })).key(&fresh_key()),
             operator.get(&path("/report")),
             operator.put(&path("/on-sale"), &json!({ "state": "closed" })),
-            operator.put(&path("/prices"), &json!({ "price_levels": [{ "price_level": "Stalls", "amount_minor": 1 }] })),
+            operator.put(
+                &path("/prices"),
+                &json!({ "price_levels": [{ "price_level": "Stalls", "amount_minor": 1 }] }),
+            ),
             operator.put(&path("/seats/status"), &json!({ "seats": ["A-2"], "status": "NOT_FOR_SALE" })),
             operator
                 .ask(reqwest::Method::PUT, &path("/manifest"))

@@ -15,7 +15,9 @@ async fn a_key_is_one_visible_word_of_at_most_255() {
         let ask = || stage.ada.client.post(path, body);
         stage.refuses(ask(), 400, "idempotency-key-missing", &[]).await;
         let (long, long_quoted) = ("k".repeat(256), format!("\"{}\"", "k".repeat(256)));
-        for odd in ["", " ", "\"", "\"\"", "\"k", "k k", "\"k k\"", "\"k\"x", "\"k\";a=1", &long, &long_quoted] {
+        for odd in
+            ["", " ", "\"", "\"\"", "\"k", "k k", "\"k k\"", "\"k\"x", "\"k\";a=1", &long, &long_quoted]
+        {
             stage.faulty(ask().key(odd), &[KEY]).await;
         }
         stage.faulty(ask().key("k-1").key("k-1"), &[KEY]).await;

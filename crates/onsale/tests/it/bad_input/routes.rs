@@ -61,7 +61,9 @@ async fn a_path_names_the_methods_it_has() {
         (&stage.app.operator, "/_test/clock".to_owned(), "GET,HEAD,POST"),
     ];
     for (client, path, allowed) in cases {
-        for method in [Method::PATCH, Method::PUT, Method::DELETE, Method::GET, Method::OPTIONS, Method::TRACE] {
+        for method in
+            [Method::PATCH, Method::PUT, Method::DELETE, Method::GET, Method::OPTIONS, Method::TRACE]
+        {
             if allowed.split(',').any(|allowed| allowed == method.as_str()) {
                 continue;
             }

@@ -73,7 +73,8 @@ async fn a_backup_of_a_running_sale_is_a_moment_of_it() {
     let copies = async {
         let mut copies = Vec::new();
         for wanted in [10, 40, 80] {
-            eventually("some are sold", || async { (sold.load(Ordering::SeqCst) >= wanted).then_some(()) }).await;
+            eventually("some are sold", || async { (sold.load(Ordering::SeqCst) >= wanted).then_some(()) })
+                .await;
             let data = app.data.path().to_owned();
             copies.push(tokio::task::spawn_blocking(move || copy(&data)).await.expect("a copy"));
         }
@@ -84,7 +85,8 @@ async fn a_backup_of_a_running_sale_is_a_moment_of_it() {
         assert!(at(copy.path(), &["audit"]).ok().contains("invariants hold"));
         let files: Vec<_> = std::fs::read_dir(copy.path()).expect("a folder").collect();
         assert_eq!(files.len(), 1, "a copy is one file: {files:?}");
-        let shown: Value = serde_json::from_str(&at(copy.path(), &["event", "show", &hall.event_id]).ok()).expect("JSON");
+        let shown: Value =
+            serde_json::from_str(&at(copy.path(), &["event", "show", &hall.event_id]).ok()).expect("JSON");
         assert_eq!(shown["seats"], 120);
     }
     // No file is overwritten, whatever it is.

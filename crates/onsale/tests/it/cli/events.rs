@@ -9,14 +9,22 @@ use super::at;
 
 const CREATE: &[&str] =
     &["event", "create", "--name", "An evening", "--currency", "EUR", "--starts-at", "2030-05-01T19:30:00Z"];
-const SEATS: &str = "seat_id,section,row,seat,category\nA-1,A,1,1,Stalls\nA-2,A,1,2,Stalls\n007,A,1,3,Circle\n";
+const SEATS: &str =
+    "seat_id,section,row,seat,category\nA-1,A,1,1,Stalls\nA-2,A,1,2,Stalls\n007,A,1,3,Circle\n";
 
 #[test]
 fn an_event_is_set_up_while_nobody_serves() {
     let folder = TempDir::new().expect("a folder");
     let data = folder.path().join("a/new/folder");
     let run = |arguments: &[&str]| at(&data, arguments);
-    let more = ["--timezone", "Europe/Berlin", "--policy", "{\"hold_ttl_s\":60}", "--on-sale-at", "2030-01-01T10:00:00+01:00"];
+    let more = [
+        "--timezone",
+        "Europe/Berlin",
+        "--policy",
+        "{\"hold_ttl_s\":60}",
+        "--on-sale-at",
+        "2030-01-01T10:00:00+01:00",
+    ];
     let id = run(&[CREATE, &more].concat()).ok();
     let id = id.strip_suffix('\n').expect("a line");
     let other = run(CREATE).ok();
@@ -25,7 +33,10 @@ fn an_event_is_set_up_while_nobody_serves() {
     let show = || serde_json::from_str::<Value>(&run(&["event", "show", id]).ok()).expect("JSON");
     let shown = show();
     assert_eq!((text(&shown, "event_id"), text(&shown, "status")), (id, "DRAFT"));
-    assert_eq!((text(&shown, "timezone"), text(&shown, "on_sale_at")), ("Europe/Berlin", "2030-01-01T09:00:00.000Z"));
+    assert_eq!(
+        (text(&shown, "timezone"), text(&shown, "on_sale_at")),
+        ("Europe/Berlin", "2030-01-01T09:00:00.000Z")
+    );
     assert_eq!(shown["policy"]["hold_ttl_s"], 60);
 
     let list = run(&["event", "list"]).ok();
@@ -102,16 +113,24 @@ async fn an_event_is_set_up_and_run_beside_a_server() {
     run(&["event", "prices", &id, "Stalls=2600"]).ok();
     run(&["event", "open", &id]).ok();
     let new_price = || async {
-        let held = ada.client.post(&format!("{path}/holds"), &json!({ "seats": ["A-2"] })).key(&fresh_key()).await.ok(201);
+        let held = ada
+            .client
+            .post(&format!("{path}/holds"), &json!({ "seats": ["A-2"] }))
+            .key(&fresh_key())
+            .await
+            .ok(201);
         ada.release(&held).await.ok(204);
         (held["total_minor"] == 2_600).then_some(())
     };
     eventually("the new price is asked", new_price).await;
-    let order_id = ada.pay(&hold).await;
+    ada.checkout(&hold, "pm_card_visa").await.problem(409, "price-changed");
+    ada.release(&hold).await.ok(204);
+    let order_id = ada.pay(&ada.hold(&hall, &["A-1", "007"]).await.ok(201)).await;
     ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
     run(&["event", "close", &id]).ok();
     ada.hold(&hall, &["A-2"]).await.problem(409, "event-not-on-sale");
-    let closed = || async { (text(&app.buyers.get(&path).await.ok(200), "status") == "CLOSED").then_some(()) };
+    let closed =
+        || async { (text(&app.buyers.get(&path).await.ok(200), "status") == "CLOSED").then_some(()) };
     eventually("it is seen to be closed", closed).await;
     app.finish().await;
 }

@@ -61,7 +61,9 @@ fn a_server_that_would_be_wrong_does_not_start() {
     let folder = TempDir::new().expect("a folder");
     let data = folder.path().join("data");
     let with = |arguments: &[&str]| refusal(&data, &[&ANYWHERE, arguments].concat());
-    for (listen, operators) in [("0.0.0.0:0", "127.0.0.1:0"), ("127.0.0.1:0", "0.0.0.0:0"), ("[::]:0", "[::1]:0")] {
+    for (listen, operators) in
+        [("0.0.0.0:0", "127.0.0.1:0"), ("127.0.0.1:0", "0.0.0.0:0"), ("[::]:0", "[::1]:0")]
+    {
         let arguments = ["--test-mode", "--listen", listen, "--operator-listen", operators];
         refusal(&data, &arguments).refused("test mode is refused: a listener is not on loopback");
     }
@@ -74,7 +76,12 @@ fn a_server_that_would_be_wrong_does_not_start() {
     with(&["--config", &settings]).refused("log");
     assert!(!data.exists(), "nothing has been made so far");
 
-    for key in ["osk_short", "key_of_the_operator", "osk_with a space in it", "osk_\u{e4}\u{f6}\u{fc}\u{df}\u{e4}\u{f6}"] {
+    for key in [
+        "osk_short",
+        "key_of_the_operator",
+        "osk_with a space in it",
+        "osk_\u{e4}\u{f6}\u{fc}\u{df}\u{e4}\u{f6}",
+    ] {
         let child = serve(&data, &ANYWHERE).env("ONSALE_OPERATOR_KEY", key).spawn();
         finish(child.expect("the program starts")).refused("ONSALE_OPERATOR_KEY must begin with osk_");
         assert!(!data.join("operator.key").exists());
@@ -124,7 +131,8 @@ fn a_database_that_is_not_this_programs_is_left_alone() {
     refusal(Path::new("/proc/onsale"), &ANYWHERE).refused("failed to make the data folder /proc/onsale");
 }
 
-/// Another program that keeps the database to itself is waited for, and then it is said that the database can't be used.
+/// Another program that keeps the database to itself is waited for, and then it is said that the database can't be
+/// used.
 #[test]
 fn a_database_that_is_kept_locked_is_refused() {
     let folder = TempDir::new().expect("a folder");
@@ -150,7 +158,8 @@ async fn a_first_start_makes_an_operators_key_once_for_its_owners_eyes() {
     let secret = key.strip_suffix('\n').expect("a line").to_owned();
     assert!(secret.starts_with("osk_") && secret.len() >= 40, "{} characters", secret.len());
     let keys = async |running: &Running| {
-        let operator = Client::new(format!("http://{}", text(&running.ready, "operator_listen"))).with_token(&secret);
+        let operator =
+            Client::new(format!("http://{}", text(&running.ready, "operator_listen"))).with_token(&secret);
         operator.post("/v1/keys", &json!({ "role": "reader" })).await.ok(201);
         operator.get("/_test/clock").await.problem(404, "not-found");
     };
@@ -182,7 +191,11 @@ async fn a_server_prints_one_line() {
     }
     let buyers = Client::new(format!("http://{}", text(&running.ready, "listen")));
     let listed = buyers.get("/readyz").await.ok(200);
-    assert_eq!((&listed["test_mode"], &listed["payment_provider"]), (&json!(false), &json!(true)), "{listed}");
+    assert_eq!(
+        (&listed["test_mode"], &listed["payment_provider"]),
+        (&json!(false), &json!(true)),
+        "{listed}"
+    );
     buyers.post("/v1/sessions", &json!({})).await.ok(201);
     buyers.get("/nowhere").await.problem(404, "not-found");
     let log = running.stop("-TERM");

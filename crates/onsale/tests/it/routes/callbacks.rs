@@ -31,8 +31,8 @@ async fn check_end(app: &App, it: &Paid, end: &str, money: [i64; 4], what: &str)
 const CAPTURED: [i64; 4] = [SEAT_PRICE, SEAT_PRICE, 0, 0];
 const VOIDED: [i64; 4] = [SEAT_PRICE, 0, SEAT_PRICE, 0];
 
-/// What each message does to an order in each state: when it first comes, when it comes again, and as a new message of the
-/// same content.
+/// What each message does to an order in each state: when it first comes, when it comes again, and as a new message of
+/// the same content.
 #[tokio::test]
 async fn a_success_does_its_part_once_in_every_state() {
     let (app, _provider) = start().await;

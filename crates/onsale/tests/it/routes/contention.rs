@@ -1,4 +1,5 @@
-//! Many at once: for one seat, for overlapping seats, for one hold, with one key. Someone wins, all others are told.
+//! Many at once: for one seat, for overlapping seats, for one hold, with one key. Someone wins, all others are
+//! told.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -69,7 +69,8 @@ async fn after_a_decline_another_card_pays_the_same_order() {
     app.finish().await;
 }
 
-/// A first attempt that was declined and succeeds after all: while its order waits it pays, afterwards it is one too many.
+/// A first attempt that was declined and succeeds after all: while its order waits it pays, afterwards it is one too
+/// many.
 #[tokio::test]
 async fn an_earlier_attempt_may_come_too_late() {
     let app = App::start().await;
@@ -248,7 +249,8 @@ async fn a_charge_is_taken_at_once_and_refunded_when_late() {
     app.finish().await;
 }
 
-/// Sold, but the money can't be taken: the sale is undone before any ticket exists, and the seat is for sale again.
+/// Sold, but the money can't be taken: the sale is undone before any ticket exists, and the seat is for sale again
+///
 #[tokio::test]
 async fn a_refused_capture_undoes_the_sale() {
     let app = App::start().await;

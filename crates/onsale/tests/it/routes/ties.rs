@@ -122,8 +122,8 @@ async fn with_too_little_time_nothing_is_begun() {
     app.finish().await;
 }
 
-/// A success that comes in around the end of the grace: where the clock decides it is late at the deadline itself; where
-/// doubt keeps the seats, it still has them.
+/// A success that comes in around the end of the grace: where the clock decides it is late at the deadline itself;
+/// where doubt keeps the seats, it still has them.
 #[tokio::test]
 async fn a_success_counts_before_the_end_of_the_grace() {
     let app = App::start().await;

@@ -1,4 +1,5 @@
-//! The scripted timelines of the source documents, tick by tick, over HTTP and with callbacks as they are signed.
+//! The scripted timelines of the source documents, tick by tick, over HTTP and with callbacks as they are
+//! signed.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,8 @@ use crate::util::{App, Raw, eventually, fresh_key, text};
 
 use super::PROBE;
 
-/// One connection too many is told so at once; those that are in are served; nor does a crowd of buyers keep operators out.
+/// One connection too many is told so at once; those that are in are served; nor does a crowd of buyers keep operators
+/// out.
 #[tokio::test]
 async fn connections_over_the_limit_are_told_so_and_the_others_are_served() {
     const CONNECTIONS_MAX: usize = 6;
@@ -36,7 +37,8 @@ async fn connections_over_the_limit_are_told_so_and_the_others_are_served() {
     }
     for _ in 0..CONNECTIONS_MAX - 1 {
         // Each a connection of its own.
-        let status = Raw::to(&app.operator.base).send("GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").reply().status;
+        let status =
+            Raw::to(&app.operator.base).send("GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").reply().status;
         assert_eq!(status, 200, "buyers keep the operators out");
     }
     inside.clear();
@@ -83,7 +85,8 @@ async fn operators_routes_are_on_their_listener_alone() {
     // An operator's key works on both, a buyer's session too.
     buyers.get(&event("")).await.ok(200);
     let holds = event("/holds");
-    let hold = buyers.for_account("ada").post(&holds, &json!({ "seats": ["A-1"] })).key(&fresh_key()).await.ok(201);
+    let hold =
+        buyers.for_account("ada").post(&holds, &json!({ "seats": ["A-1"] })).key(&fresh_key()).await.ok(201);
     let path = format!("/v1/holds/{}", text(&hold, "hold_id"));
     app.operator.for_account("ada").get(&path).await.ok(200);
     for client in [&app.buyers, &app.operator] {
@@ -114,7 +117,8 @@ async fn the_metrics_are_openmetrics() {
         Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
     );
     let samples = parse(&reply.text);
-    let value = |name: &str| *samples.get(name).unwrap_or_else(|| panic!("no {name} in {:#?}", samples.keys()));
+    let value =
+        |name: &str| *samples.get(name).unwrap_or_else(|| panic!("no {name} in {:#?}", samples.keys()));
     assert_eq!(value("onsale_hold_attempts_total{outcome=\"placed\"}"), 1.0);
     assert_eq!(value("onsale_hold_attempts_total{outcome=\"seat-unavailable\"}"), 1.0);
     assert_eq!(value("onsale_payment_calls_total{outcome=\"answered\"}"), 3.0);
@@ -122,7 +126,10 @@ async fn the_metrics_are_openmetrics() {
     let holds = "http_server_request_duration_seconds_count{http_request_method=\"POST\",\
                  http_route=\"/v1/events/{event_id}/holds\",http_response_status_code=\"201\"}";
     assert_eq!(value(holds), 1.0);
-    assert!(!reply.text.contains(&hall.event_id) && !reply.text.contains(&ada.account_id), "no label names anyone");
+    assert!(
+        !reply.text.contains(&hall.event_id) && !reply.text.contains(&ada.account_id),
+        "no label names anyone"
+    );
     app.finish().await;
 }
 
@@ -161,7 +168,10 @@ fn parse(text: &str) -> HashMap<String, f64> {
             "histogram" => &["_bucket", "_count", "_sum"],
             other => panic!("an unexpected type: {other}"),
         };
-        assert!(suffixes.iter().any(|suffix| name == format!("{current}{suffix}")), "{line} is not of {current}");
+        assert!(
+            suffixes.iter().any(|suffix| name == format!("{current}{suffix}")),
+            "{line} is not of {current}"
+        );
         if let Some(labels) = series.strip_prefix(name).filter(|labels| !labels.is_empty()) {
             assert!(labels.starts_with('{') && labels.ends_with("\"}"), "{line}");
         }

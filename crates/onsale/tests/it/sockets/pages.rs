@@ -1,4 +1,5 @@
-//! Pages for people: the description of the interface, and a page for each problem. Nothing in them is loaded from outside.
+//! Pages for people: the description of the interface, and a page for each problem. Nothing in them is loaded from
+//! outside.
 
 use crate::util::{App, Client};
 
@@ -61,10 +62,18 @@ async fn every_problem_has_its_page() {
         }
         for path in listed {
             let page = client.get(path).await;
-            assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")), "{path}");
+            assert_eq!(
+                (page.status, page.header("content-type")),
+                (200, Some("text/html; charset=utf-8")),
+                "{path}"
+            );
             let code = path.rsplit('/').next().expect("a code");
             assert!(page.text.contains(&format!("<code>{code}</code>")), "{path}");
-            assert!(links(&page.text).iter().all(|link| link.starts_with("/problems")), "{path}: {}", page.text);
+            assert!(
+                links(&page.text).iter().all(|link| link.starts_with("/problems")),
+                "{path}: {}",
+                page.text
+            );
             let policy = page.header("content-security-policy").unwrap_or_default();
             assert!(policy.starts_with("default-src 'none'"), "{path}");
         }
@@ -94,7 +103,10 @@ async fn the_documentation_loads_nothing_from_outside() {
             assert!(!link.contains("//") && !link.contains(':'), "{link}");
             assets.push(format!("/docs/{}", link.trim_start_matches("./")));
         }
-        assert!(assets.iter().any(|path| path.ends_with(".js")) && assets.iter().any(|path| path.ends_with(".css")));
+        assert!(
+            assets.iter().any(|path| path.ends_with(".js"))
+                && assets.iter().any(|path| path.ends_with(".css"))
+        );
         for path in &assets {
             let text = load(client, path).await;
             if path.ends_with(".css") {

@@ -45,7 +45,8 @@ pub(crate) fn damage(folder: &Path, statements: &str) {
 
 /// Makes a database look like one that a newer program has migrated.
 pub(crate) fn make_newer(folder: &Path) {
-    let migration = "INSERT INTO schema_migrations VALUES (999, 'from the future', x'00', '2100-01-01T00:00:00Z')";
+    let migration =
+        "INSERT INTO schema_migrations VALUES (999, 'from the future', x'00', '2100-01-01T00:00:00Z')";
     damage(folder, migration);
 }
 

@@ -113,8 +113,8 @@ async fn a_refund_is_made_once_whatever_is_lost() {
     app.finish().await;
 }
 
-/// a payment without an answer is asked about, twice as late each time, and never made again; after a while a
-/// person is told. The answer, when it comes, ends the doubt.
+/// a payment without an answer is asked about, twice as late each time, and never made again; after a while
+/// a person is told. The answer, when it comes, ends the doubt.
 #[tokio::test]
 async fn an_unknown_payment_is_asked_about_ever_more_seldom() {
     let app = App::start().await;

@@ -1,0 +1,403 @@
+//! One state of a sale: the stored rows, what the provider has, what is under way between the two, the time, and how
+//! much chance is left. What anybody may do in it, and what then comes of it, by the real `decide`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onsale_core::command::{Answer, Command, Outcome, Request};
+use onsale_core::event::PaymentMode;
+use onsale_core::gateway::Observation;
+use onsale_core::hold::HoldStatus;
+use onsale_core::id::{CaseId, HoldId, OperationId, SeatOrdinal, Seed};
+use onsale_core::payment::{Operation, OperationKind};
+use onsale_core::reconcile::{Callback, CaseAction, Verdict};
+use onsale_core::time::Timestamp;
+
+use super::provider::{Done, Heard, Standing, reach};
+use crate::script::{Page, account};
+use crate::world::{HALL, World};
+
+/// The two buyers, by their number.
+pub(super) const BUYERS: [&str; 2] = ["ada", "ben"];
+
+/// Steps of the clock after the last instant of interest, when all that is left is to be settled.
+const LATER_MS: i64 = 400_000;
+
+/// What is sold, to whom, and how much may happen.
+pub(super) struct Sale {
+    /// The hall, in the words of a page.
+    pub(super) hall: &'static str,
+    /// The seats each buyer wants.
+    pub(super) wants: [&'static [u32]; 2],
+    /// How much may happen.
+    pub(super) limits: Left,
+}
+
+/// Something that goes wrong, or that is seldom.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Fault {
+    /// What was read of an object is kept only later.
+    Delayed,
+    /// A request or its answer never arrives.
+    Lost,
+    /// A callback comes twice.
+    Repeated,
+    /// The provider refuses for good what it could do.
+    Refused,
+    /// The provider changes its mind: a decline succeeds after all, an authorization lapses.
+    Surprise,
+    /// An operator acts on a case.
+    Act,
+}
+
+/// How many kinds of faults there are.
+pub(super) const FAULTS: usize = 6;
+
+/// How much may still happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Left {
+    /// Holds that may be placed.
+    pub(super) holds: u8,
+    /// Attempts to pay that may be begun.
+    pub(super) attempts: u8,
+    /// Faults of all kinds together.
+    pub(super) faults: u8,
+    /// Faults of each kind.
+    pub(super) of: [u8; FAULTS],
+}
+
+/// What is under way and may arrive at any later time, or never.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Message {
+    /// A request to the provider that may be sent: the core has said so.
+    Call(OperationId),
+    /// What came of asking about an operation.
+    Answer(OperationId, Heard),
+    /// A callback, by its number, with what was read back about an attempt.
+    Callback(u64, OperationId, Standing),
+    /// A callback that has been judged and comes again.
+    Again(u64, OperationId),
+}
+
+/// How what the provider has to say reaches us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reply {
+    /// At once.
+    Kept,
+    /// Later than other things.
+    Delayed,
+    /// Never; for a callback: twice.
+    Odd,
+}
+
+/// Something that somebody does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Action {
+    /// The clock moves on to the next instant.
+    Tick,
+    /// A buyer claims seats.
+    Hold(usize),
+    /// A buyer gives them back.
+    Release(HoldId),
+    /// A buyer pays.
+    Pay(HoldId),
+    /// An operator acts on a case.
+    Act(CaseId, CaseAction),
+    /// A worker ends a hold whose time has come.
+    Expire(HoldId),
+    /// A worker makes an attempt's object and keeps its name.
+    Begin(OperationId),
+    /// A request reaches the provider, and its reply us.
+    Reach(OperationId, Done, Reply),
+    /// A request never reaches the provider.
+    Lose(OperationId),
+    /// A worker asks about an operation.
+    Ask(OperationId, Reply),
+    /// A callback about an attempt comes, and what it is about is read back.
+    Notify(OperationId, Reply),
+    /// Something happens to an attempt's object by itself.
+    Stir(OperationId, Standing),
+    /// What is under way arrives.
+    Deliver(Message),
+}
+
+/// A state of the sale.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) world: World,
+    /// Which instant it is.
+    pub(super) at: usize,
+    /// What the provider has, by the attempt it was made for.
+    pub(super) objects: BTreeMap<OperationId, Standing>,
+    pub(super) under_way: BTreeSet<Message>,
+    pub(super) left: Left,
+    /// Commands so far, for new ids.
+    commands: u64,
+}
+
+impl State {
+    /// An open sale in which nothing has happened.
+    pub(super) fn new(sale: &Sale) -> State {
+        let mut page = Page::default();
+        page.tell(sale.hall);
+        let mut state = State {
+            world: page.world,
+            at: 0,
+            objects: BTreeMap::new(),
+            under_way: BTreeSet::new(),
+            left: sale.limits,
+            commands: 0,
+        };
+        state.forget();
+        state
+    }
+
+    /// The instants at which something may end, each with the one before and the one after, and then a later time.
+    pub(super) fn now(&self) -> Timestamp {
+        let policy = &self.world.hall().policy;
+        let (ttl, end) = (policy.hold_ttl_ms, policy.hold_ttl_ms + policy.payment_grace_ms);
+        let instants = [0, ttl - 1, ttl, ttl + 1, end - 1, end, end + 1];
+        let late = (self.at + 1).saturating_sub(instants.len()) as i64;
+        Timestamp::from_millis(instants[self.at.min(instants.len() - 1)] + late * LATER_MS)
+    }
+
+    /// Whether the last instant of interest has come.
+    pub(super) fn is_late(&self) -> bool {
+        self.at >= 6
+    }
+
+    /// What a payment that succeeds comes to at the provider.
+    pub(super) fn paid(&self) -> Standing {
+        match self.world.hall().policy.payment {
+            PaymentMode::AuthorizeThenCapture => Standing::Authorized,
+            PaymentMode::Charge => Standing::Captured,
+        }
+    }
+
+    pub(super) fn operation(&self, id: OperationId) -> Option<&Operation> {
+        self.world.operations.get(&id)
+    }
+
+    /// Whether a fault of a kind may still happen.
+    pub(super) fn may(&self, fault: Fault) -> bool {
+        self.left.faults > 0 && self.left.of[fault as usize] > 0
+    }
+
+    fn spend(&mut self, fault: Fault) {
+        let left = &mut self.left;
+        left.faults = left.faults.saturating_sub(1);
+        left.of[fault as usize] = left.of[fault as usize].saturating_sub(1);
+    }
+
+    /// What comes of an action, and what was decided, if anything was.
+    pub(super) fn after(&self, sale: &Sale, action: Action) -> (State, Option<Outcome>) {
+        let mut next = self.clone();
+        let outcome = next.apply(sale, action);
+        next.forget();
+        (next, outcome)
+    }
+
+    fn apply(&mut self, sale: &Sale, action: Action) -> Option<Outcome> {
+        match action {
+            Action::Tick => {
+                self.at += 1;
+                None
+            }
+            Action::Hold(buyer) => {
+                let seats = sale.wants[buyer].iter().copied().map(SeatOrdinal).collect();
+                let account = account(BUYERS[buyer]);
+                let command = Command::PlaceHold { event: HALL, manifest_version: 1, account, seats };
+                let outcome = self.decide(command);
+                self.left.holds -= u8::from(matches!(outcome, Outcome::HoldPlaced(_)));
+                Some(outcome)
+            }
+            Action::Release(hold) => {
+                let account = Some(self.world.holds[&hold].account.clone());
+                Some(self.decide(Command::ReleaseHold { hold, account }))
+            }
+            Action::Pay(hold) => {
+                let account = self.world.holds[&hold].account.clone();
+                let payment_method_token = "pm_card".to_owned();
+                let (email, return_url) = (None, None);
+                let command = Command::Checkout { hold, account, payment_method_token, email, return_url };
+                let outcome = self.decide(command);
+                self.left.attempts -= u8::from(matches!(outcome, Outcome::CheckoutBegun(_)));
+                Some(outcome)
+            }
+            Action::Act(case, action) => {
+                let (note, actor) = ("seen to".to_owned(), "olga".to_owned());
+                let outcome = self.decide(Command::ResolveCase { case, action, note, actor });
+                if outcome == Outcome::CaseActed {
+                    self.spend(Fault::Act);
+                }
+                Some(outcome)
+            }
+            Action::Expire(hold) => Some(self.decide(Command::ExpireHold { hold })),
+            Action::Begin(operation) => {
+                self.objects.entry(operation).or_insert(Standing::Unconfirmed);
+                let reference = name_of(operation);
+                let outcome = self.decide(Command::RecordReference { operation, reference });
+                if outcome == Outcome::MayConfirm {
+                    self.under_way.insert(Message::Call(operation));
+                }
+                Some(outcome)
+            }
+            Action::Lose(operation) => {
+                self.under_way.remove(&Message::Call(operation));
+                self.spend(Fault::Lost);
+                Some(self.keep(operation, Heard::Silence))
+            }
+            Action::Reach(operation, done, reply) => {
+                self.under_way.remove(&Message::Call(operation));
+                let (row, paid) = (&self.world.operations[&operation], self.paid());
+                let object = self.objects.get_mut(&row.attempt()).expect("what is acted upon was made");
+                let heard = reach(object, row.kind, done, paid);
+                if done == Done::Refused {
+                    self.spend(Fault::Refused);
+                }
+                self.hear(operation, heard, reply)
+            }
+            Action::Ask(operation, reply) => {
+                let heard = Heard::Seen(self.objects[&self.world.operations[&operation].attempt()]);
+                self.hear(operation, heard, reply)
+            }
+            Action::Notify(attempt, reply) => {
+                self.commands += 1;
+                let (number, seen) = (self.commands, self.objects[&attempt]);
+                match reply {
+                    Reply::Kept => Some(self.judge(number, attempt, seen)),
+                    Reply::Delayed => {
+                        self.spend(Fault::Delayed);
+                        self.under_way.insert(Message::Callback(number, attempt, seen));
+                        None
+                    }
+                    Reply::Odd => {
+                        self.spend(Fault::Repeated);
+                        self.under_way.insert(Message::Again(number, attempt));
+                        Some(self.judge(number, attempt, seen))
+                    }
+                }
+            }
+            Action::Stir(attempt, standing) => {
+                let before = self.objects.insert(attempt, standing);
+                if matches!(before, Some(Standing::Declined | Standing::Authorized)) {
+                    self.spend(Fault::Surprise);
+                }
+                None
+            }
+            Action::Deliver(message) => {
+                self.under_way.remove(&message);
+                match message {
+                    Message::Call(operation) => self.apply(sale, Action::Reach(operation, Done::Asked, Reply::Kept)),
+                    Message::Answer(operation, heard) => Some(self.keep(operation, heard)),
+                    Message::Callback(number, attempt, seen) => Some(self.judge(number, attempt, seen)),
+                    Message::Again(number, attempt) => {
+                        Some(self.judge(number, attempt, self.objects[&attempt]))
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, operation: OperationId, heard: Heard, reply: Reply) -> Option<Outcome> {
+        match reply {
+            Reply::Kept => Some(self.keep(operation, heard)),
+            Reply::Delayed => {
+                self.spend(Fault::Delayed);
+                self.under_way.insert(Message::Answer(operation, heard));
+                None
+            }
+            Reply::Odd => {
+                self.spend(Fault::Lost);
+                Some(self.keep(operation, Heard::Silence))
+            }
+        }
+    }
+
+    fn keep(&mut self, operation: OperationId, heard: Heard) -> Outcome {
+        let answer = match heard {
+            Heard::Seen(standing) => {
+                let attempt = self.world.operations[&operation].attempt();
+                Answer::Observed(self.observation(attempt, standing))
+            }
+            Heard::Refused => Answer::Refused("refused_by_provider".to_owned()),
+            Heard::Silence => Answer::NoAnswer,
+        };
+        let outcome = self.decide(Command::RecordAnswer { operation, answer });
+        if matches!(outcome, Outcome::Recorded { send: true, .. }) {
+            self.under_way.insert(Message::Call(operation));
+        }
+        outcome
+    }
+
+    fn judge(&mut self, number: u64, attempt: OperationId, seen: Standing) -> Outcome {
+        let callback = Callback {
+            provider_event_id: format!("ev{number}"),
+            digest: number.into(),
+            kind: "payment.changed".to_owned(),
+            reference: Some(name_of(attempt)),
+            claimed_order: None,
+            verdict: Verdict::Parked,
+            received_at: self.now(),
+            due_at: self.now(),
+            case: None,
+        };
+        let observation = Some(self.observation(attempt, seen));
+        let callback = Box::new(callback);
+        self.decide(Command::JudgeCallback { event: HALL, callback, observation, relevant: true })
+    }
+
+    fn observation(&self, attempt: OperationId, standing: Standing) -> Observation {
+        let row = &self.world.operations[&attempt];
+        Observation {
+            reference: name_of(attempt),
+            state: standing.state(),
+            amount: row.amount,
+            refunded_minor: if standing == Standing::Refunded { row.amount.amount_minor } else { 0 },
+            order: Some(row.order),
+            operation: Some(attempt),
+        }
+    }
+
+    fn decide(&mut self, command: Command) -> Outcome {
+        self.commands += 1;
+        let now = self.now();
+        let request = Request { seed: Seed::new(HALL, now, self.commands << 8), command, key: None };
+        self.world.run(&[request], now).remove(0).outcome
+    }
+
+    /// Whether nothing is under way and nothing is open but questions.
+    pub(super) fn is_settled(&self) -> bool {
+        self.under_way.is_empty()
+            && !self.world.holds.values().any(|hold| hold.status.is_live())
+            && !self.world.operations.values().any(|operation| operation.status.is_live())
+    }
+
+    /// The attempts, each with what the provider has of it.
+    pub(super) fn attempts(&self) -> impl Iterator<Item = (&Operation, Standing)> {
+        self.objects.iter().map(|(attempt, standing)| (&self.world.operations[attempt], *standing))
+    }
+
+    /// The live holds.
+    pub(super) fn live(&self) -> impl Iterator<Item = &onsale_core::hold::Hold> {
+        self.world.holds.values().filter(|hold| hold.status.is_live())
+    }
+
+    /// Whether a hold is paid for: its order stands confirmed.
+    pub(super) fn is_sold(&self, hold: &HoldId) -> bool {
+        let hold = &self.world.holds[hold];
+        let order = hold.order.and_then(|order| self.world.orders.get(&order));
+        hold.status == HoldStatus::Converted
+            && order.is_some_and(|order| order.status == onsale_core::order::OrderStatus::Confirmed)
+    }
+}
+
+/// The provider's name of an attempt's object.
+fn name_of(attempt: OperationId) -> String {
+    format!("pi_{attempt}")
+}
+
+/// Whether an operation is sent without being asked about: it has never been.
+pub(super) fn is_to_send(operation: &Operation) -> bool {
+    operation.kind != OperationKind::Authorize
+        && operation.status == onsale_core::payment::OperationStatus::Pending
+}

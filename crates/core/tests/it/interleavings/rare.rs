@@ -1,0 +1,181 @@
+//! States that are easily missed. A search that must come to one and doesn't has proven less than it seems to.
+
+use onsale_core::command::{Effect, Outcome};
+use onsale_core::event::InDoubt;
+use onsale_core::hold::HoldStatus;
+use onsale_core::order::OrderStatus;
+use onsale_core::payment::{Operation, OperationKind, OperationStatus};
+use onsale_core::reconcile::{CaseKind, CaseStatus, Verdict};
+
+use super::model::{Action, Fault, Message, State};
+use super::provider::{Heard, Standing};
+
+/// A rare state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rare {
+    /// A seat goes from one hold to the next at the very deadline.
+    TakenOverAtTheInstant,
+    /// A success comes when the hold is over, and its money goes back.
+    LateSuccessRefused,
+    /// A hold in doubt is completed by proof.
+    DoubtCompleted,
+    /// A hold in doubt goes free because its payment was called off.
+    DoubtFreedByVoid,
+    /// A second success of an order already paid.
+    SurplusSuccess,
+    /// A sale is undone for a refused capture, and its seat is sold to another.
+    SoldAgainAfterRefusedCapture,
+    /// A callback tells a success before the reply does.
+    CallbackBeforeReply,
+    /// A callback comes again when the order is complete.
+    DuplicateAfterCompletion,
+    /// What was to be let go has been taken, and is given back.
+    VoidFoundItTaken,
+    /// The clock ends a hold whose second attempt has not been answered.
+    SecondAttemptExpiredUnknown,
+    /// A payment completes in the last millisecond.
+    SoldAtTheLastInstant,
+    /// The same a millisecond later, where the clock decides.
+    RefusedAtTheDeadline,
+    /// A reading from before the money was let go, kept after.
+    StaleSuccessAfterVoid,
+    /// An authorization lapses before it is taken.
+    LapsedBeforeCapture,
+    /// An operator frees seats whose payment then succeeds.
+    FreedByAPersonThenPaid,
+    /// A payment is declined, and another attempt of the same order pays.
+    SecondAttemptPays,
+}
+
+impl Rare {
+    /// All of them.
+    pub(super) const ALL: [Rare; 16] = [
+        Rare::TakenOverAtTheInstant,
+        Rare::LateSuccessRefused,
+        Rare::DoubtCompleted,
+        Rare::DoubtFreedByVoid,
+        Rare::SurplusSuccess,
+        Rare::SoldAgainAfterRefusedCapture,
+        Rare::CallbackBeforeReply,
+        Rare::DuplicateAfterCompletion,
+        Rare::VoidFoundItTaken,
+        Rare::SecondAttemptExpiredUnknown,
+        Rare::SoldAtTheLastInstant,
+        Rare::RefusedAtTheDeadline,
+        Rare::StaleSuccessAfterVoid,
+        Rare::LapsedBeforeCapture,
+        Rare::FreedByAPersonThenPaid,
+        Rare::SecondAttemptPays,
+    ];
+
+    pub(super) fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// Which of them a step has come to, as bits.
+pub(super) fn reached(before: &State, action: Action, outcome: Option<&Outcome>, after: &State) -> u32 {
+    let Some(outcome) = outcome else {
+        return 0;
+    };
+    Rare::ALL.into_iter().filter(|rare| is(*rare, before, action, outcome, after)).fold(0, |all, rare| all | rare.bit())
+}
+
+fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &State) -> bool {
+    let now = before.now();
+    let opened = |kind| open(after, kind) > open(before, kind);
+    let confirmed = |state: &State| {
+        state.world.orders.values().filter(|order| order.status == OrderStatus::Confirmed).count()
+    };
+    let sells = confirmed(after) > confirmed(before);
+    let sold = || {
+        let sold = |hold: &&onsale_core::hold::Hold| sells && after.is_sold(&hold.id);
+        before.live().find(sold)
+    };
+    match rare {
+        Rare::TakenOverAtTheInstant => {
+            let gone = |hold: &onsale_core::hold::Hold| {
+                let still = after.world.holds.get(&hold.id).is_some_and(|hold| hold.status.is_live());
+                hold.expires_at == now && !still
+            };
+            matches!(outcome, Outcome::HoldPlaced(_)) && before.live().any(gone)
+        }
+        Rare::LateSuccessRefused => opened(CaseKind::LateSuccess),
+        Rare::DoubtCompleted => sold().is_some_and(|hold| hold.in_doubt),
+        Rare::DoubtFreedByVoid => before.live().filter(|hold| hold.in_doubt).any(|hold| {
+            let is_free = after.world.holds.get(&hold.id).is_none_or(|hold| hold.status == HoldStatus::Expired);
+            let void = |o: &&Operation| o.kind == OperationKind::Void && Some(o.order) == hold.order && o.status.is_live();
+            let voided = |o: &Operation| after.operation(o.id).is_none_or(|o| o.status == OperationStatus::Succeeded);
+            is_free && before.world.operations.values().filter(void).any(voided)
+        }),
+        Rare::SurplusSuccess => opened(CaseKind::SurplusAuthorization),
+        Rare::SoldAgainAfterRefusedCapture => {
+            let undone = |o: &Operation| o.kind == OperationKind::Capture && o.status == OperationStatus::Failed;
+            sells && open(after, CaseKind::CaptureFailed) > 0 && after.world.operations.values().any(undone)
+        }
+        Rare::CallbackBeforeReply => {
+            let Action::Notify(attempt, _) = action else {
+                return false;
+            };
+            let reply = |message: &Message| {
+                matches!(message, Message::Answer(id, Heard::Seen(seen)) if *id == attempt && seen.has_money())
+            };
+            *outcome == Outcome::Judged(Verdict::Applied) && sells && before.under_way.iter().any(reply)
+        }
+        Rare::DuplicateAfterCompletion => {
+            *outcome == Outcome::Judged(Verdict::Duplicate) && confirmed(before) > 0
+        }
+        Rare::VoidFoundItTaken => before.world.operations.values().any(|o| {
+            let failed = after.operation(o.id).is_some_and(|o| o.status == OperationStatus::Failed);
+            let refund = |refund: &Operation| refund.kind == OperationKind::Refund && refund.target == o.target;
+            o.kind == OperationKind::Void
+                && o.status.is_live()
+                && failed
+                && after.world.operations.values().any(|o| refund(o) && o.status.is_live())
+        }),
+        Rare::SecondAttemptExpiredUnknown => before.live().filter(|hold| hold.is_due(now)).any(|hold| {
+            let ended = after.world.holds.get(&hold.id).is_none_or(|hold| hold.status == HoldStatus::Expired);
+            let second = |o: &Operation| {
+                let attempt = o.kind == OperationKind::Authorize && Some(o.order) == hold.order;
+                attempt && o.seq > 0 && o.status == OperationStatus::Unknown
+            };
+            let by_clock = matches!(action, Action::Expire(_) | Action::Hold(_));
+            by_clock && ended && before.world.operations.values().any(second)
+        }),
+        Rare::SoldAtTheLastInstant => sold().is_some_and(|hold| hold.expires_at.since_ms(now) == 1),
+        Rare::RefusedAtTheDeadline => {
+            let released = before.world.hall().policy.in_doubt == InDoubt::Release;
+            released && opened(CaseKind::LateSuccess) && before.live().any(|hold| hold.expires_at == now)
+        }
+        Rare::StaleSuccessAfterVoid => {
+            let stale = match action {
+                Action::Deliver(Message::Answer(id, Heard::Seen(Standing::Authorized))) => Some(id),
+                Action::Deliver(Message::Callback(_, id, Standing::Authorized)) => Some(id),
+                _ => None,
+            };
+            let attempt = stale.and_then(|id| before.operation(id)).map(Operation::attempt);
+            let nothing = matches!(
+                outcome,
+                Outcome::Recorded { effect: Effect::Nothing, .. } | Outcome::Judged(Verdict::Stale)
+            );
+            nothing && attempt.is_some_and(|attempt| before.objects[&attempt] == Standing::Voided)
+        }
+        Rare::LapsedBeforeCapture => {
+            confirmed(after) < confirmed(before) && before.objects.values().any(|s| *s == Standing::Voided)
+        }
+        Rare::FreedByAPersonThenPaid => {
+            opened(CaseKind::LateSuccess) && before.left.of[Fault::Act as usize] == 0 && {
+                let released = |hold: &onsale_core::hold::Hold| hold.status == HoldStatus::Released;
+                before.world.holds.values().any(released)
+            }
+        }
+        Rare::SecondAttemptPays => sold().is_some_and(|hold| {
+            let order = hold.order.map(|order| &after.world.orders[&order]);
+            order.and_then(|order| order.paid_by).is_some_and(|paid| after.world.operations[&paid].seq > 0)
+        }),
+    }
+}
+
+fn open(state: &State, kind: CaseKind) -> usize {
+    state.world.cases.values().filter(|case| case.kind == kind && case.status == CaseStatus::Open).count()
+}
