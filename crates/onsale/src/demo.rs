@@ -106,7 +106,7 @@ pub(crate) fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
                 if args.keep_running {
                     println!("Still serving buyers on http://{}", server.listen);
                     println!("Still serving operators on http://{}", server.operator_listen);
-                    println!("The operator's key is in {}", folder.path.join("operator.key").display());
+                    println!("The operator's key is in {}", arena::where_key_is(&folder.path));
                     interrupted.await;
                 }
                 is_clean

@@ -14,6 +14,15 @@ pub enum OpenError {
         #[source]
         source: rusqlite::Error,
     },
+    /// The file can't be made, or isn't a file to write to.
+    #[error("failed to open the database {path}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// The folder can't be made.
     #[error("failed to make the data folder {path}")]
     Folder {

@@ -130,9 +130,10 @@ fn still_open(
         return Effect::Nothing;
     }
     let (order, was) = (operation.order, operation.status);
-    // What the provider is working on can't be called off. While its seats are bound, its end is waited for.
-    let awaited = status == OperationStatus::Pending && may_sell(state, order, attempt, now).is_ok();
-    if !awaited && !checkout::may_send_authorization(state, attempt, now) {
+    // What the provider is working on can't be called off: its end is waited for, and whoever has the seats by then, a
+    // success is judged when it comes.
+    let in_work = status == OperationStatus::Pending;
+    if !in_work && !checkout::may_send_authorization(state, attempt, now) {
         let moved = live_on(state, order, attempt, OperationKind::Void).is_none();
         if status == OperationStatus::RequiresAction {
             books::move_operation(state, attempt, status, now);

@@ -20,6 +20,8 @@ use super::wire::{ManifestSeatSeen, ManifestSeen};
 const PRICES: [i64; 4] = [18_900, 12_900, 8_900, 4_900];
 /// The file whose presence says that a folder is in use.
 const DATABASE: &str = "onsale.db";
+const KEY_FILE: &str = "operator.key";
+const GIVEN_KEY: &str = "ONSALE_OPERATOR_KEY";
 
 /// Where the demo's data lives; gone with this, unless the folder was asked for.
 pub(super) struct Folder {
@@ -54,13 +56,25 @@ impl Folder {
 
 /// The operator's key of a server that has just been started for the first time.
 pub(super) fn operator_key(folder: &Path) -> anyhow::Result<Arc<str>> {
-    // As the server does: it writes no file when it was given a key.
-    if let Some(key) = std::env::var("ONSALE_OPERATOR_KEY").ok().filter(|key| !key.is_empty()) {
+    if let Some(key) = given_key() {
         return Ok(key.into());
     }
-    let path = folder.join("operator.key");
+    let path = folder.join(KEY_FILE);
     let key = std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
     Ok(key.trim().into())
+}
+
+/// Where a person finds it.
+pub(super) fn where_key_is(folder: &Path) -> String {
+    match given_key() {
+        Some(_) => GIVEN_KEY.to_owned(),
+        None => folder.join(KEY_FILE).display().to_string(),
+    }
+}
+
+/// A server that was given a key writes no file.
+fn given_key() -> Option<String> {
+    std::env::var(GIVEN_KEY).ok().filter(|key| !key.is_empty())
 }
 
 /// An operator at work.

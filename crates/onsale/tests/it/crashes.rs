@@ -1,5 +1,5 @@
-//! A server that stops or is killed in the middle of a sale, and comes back: what it acknowledged is there, what was left open
-//! is settled, and nobody pays twice. The provider is a process of its own that sees it all.
+//! A server that stops or is killed in the middle of a sale, and comes back: what it acknowledged is there, what was
+//! left open is settled, and nobody pays twice. The provider is a process of its own that sees it all.
 
 mod crowd;
 

@@ -1,5 +1,5 @@
-//! A disk that is full, and a database that another program keeps to itself: nothing is lost, nothing is done by halves, and
-//! when there is room again it goes on.
+//! A disk that is full, and a database that another program keeps to itself: nothing is lost, nothing is done by halves,
+//! and when there is room again it goes on.
 
 use std::future::IntoFuture;
 
@@ -106,8 +106,8 @@ async fn a_full_disk_halts_the_sale_and_loses_nothing() {
     app.finish().await;
 }
 
-/// Another program that keeps the database to itself is waited for as long as a buyer's patience lasts; then it is said that
-/// nothing was done, and nothing was. Whoever only looks isn't kept waiting.
+/// Another program that keeps the database to itself is waited for as long as a buyer's patience lasts; then it is said
+/// that nothing was done, and nothing was. Whoever only looks isn't kept waiting.
 #[tokio::test]
 async fn a_database_another_program_locks_is_waited_for_and_then_refused() {
     let app = App::start().await;

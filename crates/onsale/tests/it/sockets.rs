@@ -67,7 +67,7 @@ async fn slow_and_broken_requests_are_cut_and_others_are_served() {
     assert_eq!(idle.send(PROBE).reply().status, 200);
     is_served(&app);
     for cut in [&mut silent, &mut slow_header, &mut idle] {
-        assert_eq!(cut.to_end(), "");
+        assert_eq!(cut.read_to_end(), "");
     }
 
     let large = format!("GET /livez HTTP/1.1\r\nhost: x\r\nx-large: {}\r\n\r\n", "x".repeat(33 * 1024));
@@ -85,7 +85,7 @@ async fn slow_and_broken_requests_are_cut_and_others_are_served() {
         [pipelined.reply().status, pipelined.reply().status, pipelined.reply().status],
         [200, 200, 400]
     );
-    assert_eq!(pipelined.to_end(), "", "after rubbish nothing is read");
+    assert_eq!(pipelined.read_to_end(), "", "after rubbish nothing is read");
     for rubbish in [
         "rubbish\r\n\r\n",
         "\u{0}\u{0}\u{0}\u{0}",
@@ -98,7 +98,7 @@ async fn slow_and_broken_requests_are_cut_and_others_are_served() {
         "GET /livez HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ] {
-        let said = Raw::to(base).send(rubbish).to_end();
+        let said = Raw::to(base).send(rubbish).read_to_end();
         assert!(said.is_empty() || said.starts_with("HTTP/1.1 400 "), "{rubbish:?}: {said}");
     }
     is_served(&app);
@@ -106,13 +106,13 @@ async fn slow_and_broken_requests_are_cut_and_others_are_served() {
     // The oldest clients.
     let mut old = Raw::to(base);
     assert_eq!(old.send("GET /livez HTTP/1.0\r\n\r\n").reply().status, 200);
-    assert_eq!(old.to_end(), "");
+    assert_eq!(old.read_to_end(), "");
     let mut old = Raw::to(base);
     old.send(hold_request(&hall, &token, &fresh_key(), "A-2", "1.0")).reply().ok(201);
-    assert_eq!(old.to_end(), "");
+    assert_eq!(old.read_to_end(), "");
 
     slow_body.reply().problem(408, "request-timeout");
-    slow_body.to_end();
+    slow_body.read_to_end();
     ada.hold(&hall, &["A-1"]).await.ok(201);
     open_connections(&app, 4).await;
     app.finish().await;
@@ -125,7 +125,7 @@ async fn who_hangs_up_in_the_middle_may_ask_again() {
     let hall = app.hall(json!({}), &["A-1", "A-2", "A-3"]).await;
     let (ada, token) = buyer(&app).await;
     let base = &app.buyers.base;
-    assert!(Raw::to(base).half_close().to_end().is_empty());
+    assert!(Raw::to(base).half_close().read_to_end().is_empty());
     for (seat, key) in [("A-1", "k-1"), ("A-2", "k-2")] {
         let request = hold_request(&hall, &token, key, seat, "1.1");
         let mut raw = Raw::to(base);

@@ -22,6 +22,6 @@ mod test_app;
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
 pub(crate) use database::{DAMAGES, Lock, damage, make_changed, make_newer};
 pub(crate) use program::{Said, finish, program, run};
-pub(crate) use provider::{Provider, ProviderProcess, WEBHOOK_SECRET, signature};
+pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;
 pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE, database, wall_seconds};

@@ -1,8 +1,10 @@
 //! Opening connections with the settings that durability rests on, and checking that they are in force.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -18,22 +20,20 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     std::fs::create_dir_all(&options.folder)
         .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
-    // Made by us before the engine makes it: it keeps e-mail addresses and secrets, so it is its owner's alone. What
-    // the engine puts beside it takes the same mode.
-    let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-    made.map_err(|source| OpenError::Folder { path: path.to_owned(), source })?;
+    make_file(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
     let mut connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(options.busy_timeout).map_err(failed)?;
     require_engine()?;
-    enter_wal(&connection, options.busy_timeout).map_err(failed)??;
-    connection.execute_batch("PRAGMA synchronous = FULL").map_err(failed)?;
-    require(&connection, "synchronous", "PRAGMA synchronous", "2").map_err(failed)??;
-    connection
-        .execute_batch(&format!(
+    patiently(options.busy_timeout, || {
+        require(&connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal").map_err(failed)??;
+        connection.execute_batch("PRAGMA synchronous = FULL").map_err(failed)?;
+        require(&connection, "synchronous", "PRAGMA synchronous", "2").map_err(failed)??;
+        let settings = format!(
             "PRAGMA cache_size = -{WRITER_CACHE_KIB}; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0;
              PRAGMA trusted_schema = OFF;"
-        ))
-        .map_err(failed)?;
+        );
+        connection.execute_batch(&settings).map_err(failed)
+    })?;
     connection.set_prepared_statement_cache_capacity(128);
     migrate::migrate(&mut connection, options.upgrades)?;
     if let Some(pages) = options.pages_max {
@@ -42,14 +42,33 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     Ok(connection)
 }
 
-/// Turns the WAL on. The engine doesn't wait for whoever else is doing so at the same time, so the wait is here.
-fn enter_wal(connection: &Connection, patience: Duration) -> rusqlite::Result<Result<(), OpenError>> {
+/// Makes the file before the engine does, so that it is its owner's alone: it keeps e-mail addresses and secrets. What the
+/// engine puts beside it takes the same mode. It is made under another name and then given its own: to close a handle of
+/// the database's file would let go of every lock that this process has on it.
+fn make_file(path: &Path) -> std::io::Result<()> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    if path.try_exists()? {
+        return Ok(());
+    }
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let draft = path.with_extension(format!("new-{}-{number}", std::process::id()));
+    drop(OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?);
+    let named = std::fs::hard_link(&draft, path);
+    std::fs::remove_file(&draft)?;
+    // Another program may have been quicker: then the file is there, and that is all that is wanted.
+    named.or_else(|error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
+}
+
+/// Repeats work that finds the file locked. Where another program turns the WAL on or closes as the last at the same
+/// instant, the engine reports that at once, without the wait it is set to.
+fn patiently(patience: Duration, work: impl Fn() -> Result<(), OpenError>) -> Result<(), OpenError> {
     let begun = Instant::now();
     loop {
-        let entered = require(connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal");
-        let is_busy = matches!(&entered, Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy));
+        let done = work();
+        let is_busy = matches!(&done, Err(OpenError::Open { source, .. })
+            if source.sqlite_error_code() == Some(ErrorCode::DatabaseBusy));
         if !is_busy || begun.elapsed() >= patience {
-            return entered;
+            return done;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -61,7 +80,8 @@ pub(super) fn for_checkpoints(path: &Path) -> Result<Connection, OpenError> {
     let connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     // A checkpoint must reach the disk before the WAL is reused.
-    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;").map_err(failed)?;
+    let settings = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
+    patiently(BUSY_TIMEOUT, || connection.execute_batch(settings).map_err(failed))?;
     Ok(connection)
 }
 

@@ -108,6 +108,22 @@ fn every_commit_is_synced_and_a_setting_that_is_not_in_force_is_an_error() {
     world.finish();
 }
 
+/// The file keeps e-mail addresses and secrets: it is its owner's alone, and so is what lies beside it.
+#[test]
+fn the_files_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = hall(1, policy());
+    let files = std::fs::read_dir(world.folder.path()).unwrap().map(|file| file.unwrap());
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
+        names.push(file.file_name().into_string().expect("it is text"));
+    }
+    names.sort();
+    assert_eq!(names, ["onsale.db", "onsale.db-shm", "onsale.db-wal"], "and there is nothing else");
+    world.finish();
+}
+
 /// A copy is a whole database of one moment, also while the writer goes on without a pause.
 #[test]
 fn a_copy_is_made_while_the_sale_goes_on() {

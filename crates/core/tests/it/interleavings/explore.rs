@@ -72,7 +72,7 @@ fn search(sale: &Sale, way: &RefCell<Way>) -> Explored {
     way.borrow_mut().from.push((0, Action::Tick));
     let mut frontier = VecDeque::from([(0, start)]);
     while let Some((at, state)) = frontier.pop_front() {
-        for action in moves::all(&state) {
+        for action in moves::all(&state, sale) {
             {
                 let mut way = way.borrow_mut();
                 way.at = at;

@@ -44,6 +44,7 @@ impl State {
                 for operation in gone {
                     self.world.operations.remove(&operation);
                     self.objects.remove(&operation);
+                    self.refused.remove(&operation);
                 }
                 self.world.cases.retain(|_, case| case.order != Some(order));
             }
@@ -151,7 +152,8 @@ impl State {
 
     fn write_operation(&self, operation: &Operation, target: u8, out: &mut Vec<u8>) {
         let standing = self.objects.get(&operation.id).map_or(255, |standing| *standing as u8);
-        let named = u8::from(operation.reference.is_some());
+        let refused = self.refused.contains(&operation.id);
+        let named = u8::from(operation.reference.is_some()) | u8::from(refused) << 1;
         out.extend([b'p', operation.kind as u8, operation.status as u8, target, named, standing]);
         if operation.kind != OperationKind::Authorize {
             return;

@@ -12,7 +12,7 @@ use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Callback, CaseAction, Verdict};
 use onsale_core::time::Timestamp;
 
-use super::provider::{Done, Heard, Standing, reach};
+use super::provider::{self, Done, Heard, Standing};
 use crate::script::{Page, account};
 use crate::world::{HALL, World};
 
@@ -26,8 +26,8 @@ const LATER_MS: i64 = 400_000;
 pub(super) struct Sale {
     /// The hall, in the words of a page.
     pub(super) hall: &'static str,
-    /// The seats each buyer wants.
-    pub(super) wants: [&'static [u32]; 2],
+    /// What each buyer may choose: sets of seats.
+    pub(super) choices: [&'static [&'static [u32]]; 2],
     /// How much may happen.
     pub(super) limits: Left,
 }
@@ -94,8 +94,8 @@ pub(super) enum Reply {
 pub(super) enum Action {
     /// The clock moves on to the next instant.
     Tick,
-    /// A buyer claims seats.
-    Hold(usize),
+    /// A buyer claims the seats of a choice.
+    Hold(usize, usize),
     /// A buyer gives them back.
     Release(HoldId),
     /// A buyer pays.
@@ -128,6 +128,8 @@ pub(super) struct State {
     pub(super) at: usize,
     /// What the provider has, by the attempt it was made for.
     pub(super) objects: BTreeMap<OperationId, Standing>,
+    /// Operations that the provider has refused, and refuses again under the same key.
+    pub(super) refused: BTreeSet<OperationId>,
     pub(super) under_way: BTreeSet<Message>,
     pub(super) left: Left,
     /// Commands so far, for new ids.
@@ -143,6 +145,7 @@ impl State {
             world: page.world,
             at: 0,
             objects: BTreeMap::new(),
+            refused: BTreeSet::new(),
             under_way: BTreeSet::new(),
             left: sale.limits,
             commands: 0,
@@ -186,6 +189,12 @@ impl State {
         let left = &mut self.left;
         left.faults = left.faults.saturating_sub(1);
         left.of[fault as usize] = left.of[fault as usize].saturating_sub(1);
+        if left.faults == 0 {
+            // Which have happened makes no difference any more, but for what a surprise excuses.
+            let surprise = left.of[Fault::Surprise as usize];
+            left.of = [0; FAULTS];
+            left.of[Fault::Surprise as usize] = surprise;
+        }
     }
 
     /// What comes of an action, and what was decided, if anything was.
@@ -202,8 +211,8 @@ impl State {
                 self.at += 1;
                 None
             }
-            Action::Hold(buyer) => {
-                let seats = sale.wants[buyer].iter().copied().map(SeatOrdinal).collect();
+            Action::Hold(buyer, choice) => {
+                let seats = sale.choices[buyer][choice].iter().copied().map(SeatOrdinal).collect();
                 let account = account(BUYERS[buyer]);
                 let command = Command::PlaceHold { event: HALL, manifest_version: 1, account, seats };
                 let outcome = self.decide(command);
@@ -248,9 +257,7 @@ impl State {
             }
             Action::Reach(operation, done, reply) => {
                 self.under_way.remove(&Message::Call(operation));
-                let (row, paid) = (&self.world.operations[&operation], self.paid());
-                let object = self.objects.get_mut(&row.attempt()).expect("what is acted upon was made");
-                let heard = reach(object, row.kind, done, paid);
+                let heard = self.reach(operation, done);
                 if done == Done::Refused {
                     self.spend(Fault::Refused);
                 }
@@ -296,6 +303,17 @@ impl State {
                 }
             }
         }
+    }
+
+    /// A request reaches the provider; what it says.
+    pub(super) fn reach(&mut self, operation: OperationId, done: Done) -> Heard {
+        if done == Done::Refused || self.refused.contains(&operation) {
+            self.refused.insert(operation);
+            return Heard::Refused;
+        }
+        let (row, paid) = (&self.world.operations[&operation], self.paid());
+        let object = self.objects.get_mut(&row.attempt()).expect("what is acted upon was made");
+        provider::reach(object, row.kind, done, paid)
     }
 
     fn hear(&mut self, operation: OperationId, heard: Heard, reply: Reply) -> Option<Outcome> {

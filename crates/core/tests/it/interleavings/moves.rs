@@ -4,11 +4,11 @@ use onsale_core::id::OperationId;
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{CaseAction, CaseStatus};
 
-use super::model::{Action, Fault, Message, Reply, State, is_to_send};
+use super::model::{Action, Fault, Message, Reply, Sale, State, is_to_send};
 use super::provider::{Done, Standing};
 
 /// Everything that anybody may do.
-pub(super) fn all(state: &State) -> Vec<Action> {
+pub(super) fn all(state: &State, sale: &Sale) -> Vec<Action> {
     let mut moves = Vec::new();
     if !state.is_late() {
         moves.push(Action::Tick);
@@ -16,7 +16,9 @@ pub(super) fn all(state: &State) -> Vec<Action> {
     if state.left.holds > 0 {
         // Where nothing is held by either, the buyers are the same to the sale.
         let buyers = if state.world.holds.is_empty() { 0..1 } else { 0..2 };
-        moves.extend(buyers.map(Action::Hold));
+        for buyer in buyers {
+            moves.extend((0..sale.choices[buyer].len()).map(|choice| Action::Hold(buyer, choice)));
+        }
     }
     for hold in state.live() {
         moves.extend([Action::Release(hold.id), Action::Expire(hold.id)]);
@@ -64,7 +66,7 @@ fn request(state: &State, operation: &Operation, moves: &mut Vec<Action>) {
     if confirms {
         done.extend([Standing::Declined, Standing::RequiresAction, Standing::Processing].map(Done::Becomes));
     }
-    if state.may(Fault::Refused) {
+    if state.may(Fault::Refused) && !state.refused.contains(&operation.id) {
         done.push(Done::Refused);
     }
     for done in done {

@@ -24,8 +24,8 @@ pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, af
     if let Some(Outcome::Refused(refusal)) = outcome {
         assert!(before.key() == after.key(), "a command refused with {refusal:?} has changed something");
     }
-    if let (Action::Hold(buyer), Some(outcome)) = (action, outcome) {
-        let free = sale.wants[buyer].iter().all(|seat| is_free(before, SeatOrdinal(*seat)));
+    if let (Action::Hold(buyer, choice), Some(outcome)) = (action, outcome) {
+        let free = sale.choices[buyer][choice].iter().all(|seat| is_free(before, SeatOrdinal(*seat)));
         let placed = matches!(outcome, Outcome::HoldPlaced(_));
         assert_eq!(placed, free, "seats are given to whoever asks when nothing binds them: {outcome:?}");
     }
@@ -104,6 +104,9 @@ fn may_be_sent(state: &State, operation: &Operation) {
     assert!(may, "{operation:?} is sent for {order:?}, {hold:?}");
 }
 
+/// To be let go, refused, taken, to be given back, refused, and again by a person.
+const OPERATIONS_MAX: usize = 4;
+
 /// The provider's book and ours, whatever is under way: all money is somewhere where somebody will find it.
 pub(super) fn always(state: &State) {
     for (attempt, standing) in state.attempts() {
@@ -115,6 +118,8 @@ pub(super) fn always(state: &State) {
         let found = attempt.status.is_live() || pays || asked || lives(OperationKind::Void) || lives(OperationKind::Refund);
         // A success after the provider's own final no is learned from a callback or its list alone.
         let unheard = attempt.status == OperationStatus::Failed && surprised(state);
+        let asked_for = OPERATIONS_MAX >= on_it(OperationKind::Void).count() + on_it(OperationKind::Refund).count();
+        assert!(asked_for, "the provider is asked for the same again and again: {attempt:?}");
         match standing {
             Standing::Authorized | Standing::Captured => {
                 assert!(found || unheard, "{standing:?} at the provider and nobody looks: {attempt:?}, {order:?}");
@@ -155,6 +160,7 @@ pub(super) fn settles(state: &State, sale: &Sale, known: &mut Known, way: &RefCe
             return at_rest(state, sale, way);
         }
         state = work(&state, sale, way);
+        always(&state);
     }
 }
 

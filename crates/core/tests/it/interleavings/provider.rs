@@ -76,9 +76,6 @@ pub(super) enum Done {
 /// comes too late is answered with what the object has become, as the worker reads it back (`paid` is what a confirmed
 /// object comes to).
 pub(super) fn reach(object: &mut Standing, kind: OperationKind, done: Done, paid: Standing) -> Heard {
-    if done == Done::Refused {
-        return Heard::Refused;
-    }
     let next = match (kind, *object) {
         (OperationKind::Authorize, Standing::Unconfirmed) => match done {
             Done::Becomes(standing) => standing,

@@ -139,7 +139,7 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
                 let attempt = o.kind == OperationKind::Authorize && Some(o.order) == hold.order;
                 attempt && o.seq > 0 && o.status == OperationStatus::Unknown
             };
-            let by_clock = matches!(action, Action::Expire(_) | Action::Hold(_));
+            let by_clock = matches!(action, Action::Expire(_) | Action::Hold(..));
             by_clock && ended && before.world.operations.values().any(second)
         }),
         Rare::SoldAtTheLastInstant => sold().is_some_and(|hold| hold.expires_at.since_ms(now) == 1),
@@ -164,7 +164,7 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
             confirmed(after) < confirmed(before) && before.objects.values().any(|s| *s == Standing::Voided)
         }
         Rare::FreedByAPersonThenPaid => {
-            opened(CaseKind::LateSuccess) && before.left.of[Fault::Act as usize] == 0 && {
+            opened(CaseKind::LateSuccess) && before.left.of[Fault::Surprise as usize] > 0 && {
                 let released = |hold: &onsale_core::hold::Hold| hold.status == HoldStatus::Released;
                 before.world.holds.values().any(released)
             }

@@ -74,8 +74,8 @@ impl Names {
         let keeps = |operation, heard: Heard| format!("{} answers {}", self.operation(state, operation), said(heard));
         Some(match action {
             Action::Tick => return None,
-            Action::Hold(buyer) => {
-                let seats: Vec<String> = sale.wants[buyer].iter().map(|seat| format!("A{}", seat + 1)).collect();
+            Action::Hold(buyer, choice) => {
+                let seats: Vec<String> = sale.choices[buyer][choice].iter().map(|seat| format!("A{}", seat + 1)).collect();
                 format!("{} holds {} as h{}", BUYERS[buyer], seats.join(" "), self.holds.len() + 1)
             }
             Action::Release(id) => format!("{} releases h{}", hold(id).0, hold(id).1),
@@ -97,10 +97,7 @@ impl Names {
             Action::Begin(id) => format!("{} is referenced {}", self.attempt(id), self.named(id)),
             Action::Lose(id) => keeps(id, Heard::Silence),
             Action::Reach(id, done, reply) => {
-                let mut objects = state.objects.clone();
-                let row = &state.world.operations[&id];
-                let object = objects.get_mut(&row.attempt()).expect("what is acted upon was made");
-                let heard = super::provider::reach(object, row.kind, done, state.paid());
+                let heard = state.clone().reach(id, done);
                 match reply {
                     Reply::Kept => keeps(id, heard),
                     Reply::Delayed => format!("{} reaches the provider: {}", self.operation(state, id), said(heard)),

@@ -74,7 +74,7 @@ impl Raw {
 
     /// What comes until the server hangs up, which it must.
     #[track_caller]
-    pub(crate) fn to_end(&mut self) -> String {
+    pub(crate) fn read_to_end(&mut self) -> String {
         while self.read_some().expect("the server hangs up") > 0 {}
         lossy(&std::mem::take(&mut self.unread))
     }

@@ -287,11 +287,6 @@ impl App {
         self.log.lock().expect("the log").clone()
     }
 
-    /// The server's process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Audits, compares books with the provider's, stops the server and checks that it ends well.
     pub(crate) async fn finish(self) {
         self.audit().await;
@@ -313,11 +308,6 @@ impl App {
         self.child.kill().expect("it can be killed");
         self.wait();
         Arc::clone(&self.data)
-    }
-
-    /// Waits for the process, which ends by itself; its data, for a restart.
-    pub(crate) fn wait_for_end(mut self) -> (ExitStatus, Arc<TempDir>) {
-        (self.wait(), Arc::clone(&self.data))
     }
 
     fn wait(&mut self) -> ExitStatus {
