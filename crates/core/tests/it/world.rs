@@ -5,6 +5,7 @@ pub(crate) mod invariants;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use onsale_core::command::{Decision, Request, decide};
@@ -26,42 +27,45 @@ use onsale_core::time::Timestamp;
 /// The event of all tests.
 pub(crate) const HALL: EventNo = EventNo(1);
 
+/// Rows of one kind. They are shared by the copies of a world until one of these changes them.
+pub(crate) type Rows<K, R> = Rc<BTreeMap<K, R>>;
+
 /// All rows of an installation.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct World {
-    pub(crate) events: BTreeMap<EventNo, Event>,
-    pub(crate) prices: BTreeMap<(EventNo, u32), PriceTable>,
-    pub(crate) seats: BTreeMap<(EventNo, SeatOrdinal), Seat>,
-    pub(crate) holds: BTreeMap<HoldId, Hold>,
-    pub(crate) orders: BTreeMap<OrderId, Order>,
-    pub(crate) operations: BTreeMap<OperationId, Operation>,
-    pub(crate) cases: BTreeMap<CaseId, Case>,
-    pub(crate) callbacks: BTreeMap<Arc<str>, Callback>,
-    pub(crate) keys: BTreeMap<(EventNo, u128), KeyRecord>,
+    pub(crate) events: Rows<EventNo, Event>,
+    pub(crate) prices: Rows<(EventNo, u32), PriceTable>,
+    pub(crate) seats: Rows<(EventNo, SeatOrdinal), Seat>,
+    pub(crate) holds: Rows<HoldId, Hold>,
+    pub(crate) orders: Rows<OrderId, Order>,
+    pub(crate) operations: Rows<OperationId, Operation>,
+    pub(crate) cases: Rows<CaseId, Case>,
+    pub(crate) callbacks: Rows<Arc<str>, Callback>,
+    pub(crate) keys: Rows<(EventNo, u128), KeyRecord>,
     pub(crate) log: Vec<LogEntry>,
     /// Tickets an account has from elsewhere, counted among those sold to it.
-    pub(crate) elsewhere: BTreeMap<AccountId, u32>,
+    pub(crate) elsewhere: Rows<AccountId, u32>,
     /// What the seats show to one who knows the log alone.
-    pub(crate) digits: BTreeMap<(EventNo, SeatOrdinal), u8>,
+    pub(crate) digits: Rows<(EventNo, SeatOrdinal), u8>,
 }
 
 impl World {
     /// An installation with nothing but its house.
     pub(crate) fn new() -> World {
-        let house = event(EventNo::HOUSE);
+        let house = Event { status: EventStatus::Closed, ..event(EventNo::HOUSE) };
         World {
-            events: BTreeMap::from([(EventNo::HOUSE, Event { status: EventStatus::Closed, ..house })]),
-            prices: BTreeMap::new(),
-            seats: BTreeMap::new(),
-            holds: BTreeMap::new(),
-            orders: BTreeMap::new(),
-            operations: BTreeMap::new(),
-            cases: BTreeMap::new(),
-            callbacks: BTreeMap::new(),
-            keys: BTreeMap::new(),
+            events: Rc::new(BTreeMap::from([(EventNo::HOUSE, house)])),
+            prices: Rows::default(),
+            seats: Rows::default(),
+            holds: Rows::default(),
+            orders: Rows::default(),
+            operations: Rows::default(),
+            cases: Rows::default(),
+            callbacks: Rows::default(),
+            keys: Rows::default(),
             log: Vec::new(),
-            elsewhere: BTreeMap::new(),
-            digits: BTreeMap::new(),
+            elsewhere: Rows::default(),
+            digits: Rows::default(),
         }
     }
 
@@ -127,20 +131,23 @@ impl World {
         for bulk in &snapshot.bulk {
             match bulk {
                 Bulk::Manifest(no, _, manifest) => {
-                    self.seats.retain(|(event, _), _| event != no);
-                    self.digits.retain(|(event, _), _| event != no);
+                    let seats = Rc::make_mut(&mut self.seats);
+                    let digits = Rc::make_mut(&mut self.digits);
+                    seats.retain(|(event, _), _| event != no);
+                    digits.retain(|(event, _), _| event != no);
                     for (ordinal, seat) in (0..).map(SeatOrdinal).zip(&manifest.seats) {
                         let status = match seat.not_for_sale {
                             true => SeatStatus::NotForSale,
                             false => SeatStatus::Available,
                         };
                         let row = Seat { ordinal, status, price_level: seat.price_level, version: 0 };
-                        self.seats.insert((*no, ordinal), row);
-                        self.digits.insert((*no, ordinal), status.digit());
+                        seats.insert((*no, ordinal), row);
+                        digits.insert((*no, ordinal), status.digit());
                     }
                 }
                 Bulk::Prices(no, version, table) => {
-                    let before = self.prices.insert((*no, *version), table.clone());
+                    let prices = Rc::make_mut(&mut self.prices);
+                    let before = prices.insert((*no, *version), table.clone());
                     assert_eq!(before, None, "version {version} of the prices is written once");
                 }
             }
@@ -160,7 +167,7 @@ impl World {
         }
         for entry in &snapshot.log {
             if let Some((seats, digit)) = entry.kind.seats() {
-                self.digits.extend(seats.iter().map(|seat| ((entry.event, *seat), digit)));
+                Rc::make_mut(&mut self.digits).extend(seats.iter().map(|seat| ((entry.event, *seat), digit)));
             }
         }
         self.log.extend(snapshot.log.iter().cloned());
@@ -200,7 +207,7 @@ fn row<K: Ord, R: Clone>(stored: &BTreeMap<K, R>, key: &K, load: impl FnOnce(R))
 }
 
 /// Writes the changes of one table, each on the condition that the row still is as it was read; how many differ.
-fn write<K, R>(stored: &mut BTreeMap<K, R>, table: &Table<K, R>) -> usize
+fn write<K, R>(stored: &mut Rows<K, R>, table: &Table<K, R>) -> usize
 where
     K: Ord + Clone + Debug,
     R: Clone + PartialEq + Debug,
@@ -209,7 +216,7 @@ where
     for change in table.changes() {
         assert_eq!(stored.get(change.key), change.before, "the row of {:?} is as it was read", change.key);
         moved += usize::from(change.before != Some(change.after));
-        stored.insert(change.key.clone(), change.after.clone());
+        Rc::make_mut(stored).insert(change.key.clone(), change.after.clone());
     }
     moved
 }

@@ -1,11 +1,13 @@
 //! What of a state matters to its future. Two histories that leave the same of it are one state: rows that can't move
 //! any more are forgotten, ids are numbered anew, and the two buyers may change places.
 
+use std::rc::Rc;
+
 use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::{HoldId, OperationId};
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind};
-use onsale_core::reconcile::CaseStatus;
+use onsale_core::reconcile::{Case, CaseStatus};
 
 use super::model::{BUYERS, Fault, Message, State};
 use super::provider::{Heard, Standing};
@@ -18,35 +20,36 @@ impl State {
     /// had their say, and whatever belongs to a hold that is over and owes nobody anything.
     pub(super) fn forget(&mut self) {
         let world = &mut self.world;
-        world.log.clear();
-        for event in world.events.values_mut() {
-            event.version = 0;
+        if !world.log.is_empty() {
+            world.log.clear();
+            Rc::make_mut(&mut world.events).values_mut().for_each(|event| event.version = 0);
         }
-        for seat in world.seats.values_mut() {
-            seat.version = 0;
+        if world.seats.values().any(|seat| seat.version > 0) {
+            Rc::make_mut(&mut world.seats).values_mut().for_each(|seat| seat.version = 0);
         }
         let again = |id: &str| {
-            self.under_way.iter().any(|message| matches!(message, Message::Again(n, _) if id == format!("ev{n}")))
+            let is_it = |m: &Message| matches!(m, Message::Again(number, _) if id == format!("ev{number}"));
+            self.under_way.iter().any(is_it)
         };
         if !world.callbacks.is_empty() {
-            world.callbacks.retain(|id, _| again(id));
+            Rc::make_mut(&mut world.callbacks).retain(|id, _| again(id));
         }
-        let by_person = |case: &onsale_core::reconcile::Case| {
-            case.resolution.as_ref().is_some_and(|resolution| resolution.actor != "worker")
-        };
-        world.cases.retain(|_, case| case.status == CaseStatus::Open || by_person(case));
+        let by_person = |case: &Case| case.resolution.as_ref().is_some_and(|how| how.actor != "worker");
+        let matters = |case: &Case| case.status == CaseStatus::Open || by_person(case);
+        if !world.cases.values().all(matters) {
+            Rc::make_mut(&mut world.cases).retain(|_, case| matters(case));
+        }
         let over: Vec<HoldId> = self.world.holds.values().filter(|h| self.is_over(h)).map(|h| h.id).collect();
         for hold in over {
-            let order = self.world.holds.remove(&hold).and_then(|hold| hold.order);
-            if let Some(order) = order {
-                self.world.orders.remove(&order);
-                let gone: Vec<OperationId> = self.world.operations_of(order).iter().map(|o| o.id).collect();
-                for operation in gone {
-                    self.world.operations.remove(&operation);
+            let world = &mut self.world;
+            if let Some(order) = Rc::make_mut(&mut world.holds).remove(&hold).and_then(|hold| hold.order) {
+                Rc::make_mut(&mut world.orders).remove(&order);
+                Rc::make_mut(&mut world.cases).retain(|_, case| case.order != Some(order));
+                for operation in world.operations_of(order).iter().map(|o| o.id).collect::<Vec<_>>() {
+                    Rc::make_mut(&mut self.world.operations).remove(&operation);
                     self.objects.remove(&operation);
                     self.refused.remove(&operation);
                 }
-                self.world.cases.retain(|_, case| case.order != Some(order));
             }
         }
     }

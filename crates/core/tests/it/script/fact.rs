@@ -1,5 +1,7 @@
 //! How things stand.
 
+use std::rc::Rc;
+
 use super::say::verdict_text;
 use super::words::{Words, is_name, time_text};
 use super::{Page, account};
@@ -41,7 +43,7 @@ impl Page {
                 let tickets = words.number() as u32;
                 words.expect("from");
                 words.expect("elsewhere");
-                self.world.elsewhere.insert(account(buyer), tickets);
+                Rc::make_mut(&mut self.world.elsewhere).insert(account(buyer), tickets);
             }
         }
     }

@@ -176,14 +176,14 @@ impl Page {
         }
         let labels = (0..).zip(&self.seats);
         lines.extend(labels.map(|(at, label)| format!("{label} {}", self.seat_text(SeatOrdinal(at)))));
-        for (id, hold) in &world.holds {
+        for (id, hold) in world.holds.iter() {
             let (name, account, text) = (self.hold_name(*id), &hold.account, self.hold_text(*id));
             lines.push(format!(
                 "{name} of {account}: {text}, first until {}",
                 time_text(hold.first_expires_at)
             ));
         }
-        for (id, order) in &world.orders {
+        for (id, order) in world.orders.iter() {
             lines.push(format!("{} of {}: {}", self.order_name(*id), order.account, self.order_text(order)));
             lines.extend(world.operations_of(*id).iter().map(|operation| format!("  {operation:?}")));
         }

@@ -31,7 +31,7 @@ pub(crate) fn check(world: &World) {
 
 /// A seat's owner lists it, and agrees about the deadline (INV-1, INV-2, INV-3).
 fn seats(world: &World) {
-    for ((no, ordinal), seat) in &world.seats {
+    for ((no, ordinal), seat) in world.seats.iter() {
         match seat.status {
             SeatStatus::Available | SeatStatus::NotForSale => {}
             SeatStatus::Held { hold, expires_at } => {
@@ -194,7 +194,7 @@ fn open_case(world: &World, case: &Case) {
 }
 
 fn counters(world: &World) {
-    for (no, event) in &world.events {
+    for (no, event) in world.events.iter() {
         let pending = |hold: &&Hold| hold.event() == *no && hold.status == HoldStatus::PaymentPending;
         let count = world.holds.values().filter(pending).count();
         assert_eq!(event.payment_pending as usize, count, "PAYMENT_PENDING of event {no:?}");
@@ -224,7 +224,7 @@ fn log(world: &World) {
     let clock = |no: EventNo| world.events[&no].clock;
     world.operations.values().for_each(|row| assert!(row.updated_at <= clock(row.id.event()), "{row:?}"));
     world.keys.iter().for_each(|((no, _), row)| assert!(row.created_at <= clock(*no), "{row:?}"));
-    for (no, event) in &world.events {
+    for (no, event) in world.events.iter() {
         let (version, at) = last.get(no).copied().unwrap_or_default();
         assert_eq!(event.version, version, "the version of event {no:?}");
         assert!(event.clock >= at, "the clock of event {no:?}");

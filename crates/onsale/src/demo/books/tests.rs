@@ -1,3 +1,5 @@
+//! What the comparison of the books finds, and what it lets pass.
+
 use super::*;
 
 fn claim(number: usize, seats: &[u32], told: Told) -> Claim {
