@@ -307,13 +307,16 @@ impl State {
 
     /// A request reaches the provider; what it says.
     pub(super) fn reach(&mut self, operation: OperationId, done: Done) -> Heard {
-        if done == Done::Refused || self.refused.contains(&operation) {
-            self.refused.insert(operation);
-            return Heard::Refused;
-        }
         let (row, paid) = (&self.world.operations[&operation], self.paid());
         let object = self.objects.get_mut(&row.attempt()).expect("what is acted upon was made");
-        provider::reach(object, row.kind, done, paid)
+        let heard = match done == Done::Refused || self.refused.contains(&operation) {
+            true => Heard::Refused,
+            false => provider::reach(object, row.kind, done, paid),
+        };
+        if heard == Heard::Refused {
+            self.refused.insert(operation);
+        }
+        heard
     }
 
     fn hear(&mut self, operation: OperationId, heard: Heard, reply: Reply) -> Option<Outcome> {

@@ -61,12 +61,12 @@ fn replies(state: &State, odd: Fault) -> impl Iterator<Item = Reply> {
 /// A request reaches the provider, or doesn't.
 fn request(state: &State, operation: &Operation, moves: &mut Vec<Action>) {
     let standing = state.objects[&operation.attempt()];
-    let confirms = operation.kind == OperationKind::Authorize && standing == Standing::Unconfirmed;
     let mut done = vec![Done::Asked];
-    if confirms {
+    if operation.kind == OperationKind::Authorize && standing == Standing::Unconfirmed {
         done.extend([Standing::Declined, Standing::RequiresAction, Standing::Processing].map(Done::Becomes));
     }
-    if state.may(Fault::Refused) && !state.refused.contains(&operation.id) {
+    // What has been done under a key is not refused under it.
+    if state.may(Fault::Refused) && !state.refused.contains(&operation.id) && standing.moves(operation.kind) {
         done.push(Done::Refused);
     }
     for done in done {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use onsale_core::command::{Expiry, Outcome};
 use onsale_core::event::InDoubt;
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::SeatOrdinal;
+use onsale_core::id::{CaseId, SeatOrdinal};
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
 use onsale_core::reconcile::{CaseAction, CaseKind, CaseStatus, Verdict};
@@ -104,8 +104,8 @@ fn may_be_sent(state: &State, operation: &Operation) {
     assert!(may, "{operation:?} is sent for {order:?}, {hold:?}");
 }
 
-/// To be let go, refused, taken, to be given back, refused, and again by a person.
-const OPERATIONS_MAX: usize = 4;
+/// More than there are causes to let money go or to give it back, each with its refusal and a person who tries again.
+const OPERATIONS_MAX: usize = 6;
 
 /// The provider's book and ours, whatever is under way: all money is somewhere where somebody will find it.
 pub(super) fn always(state: &State) {
@@ -198,12 +198,7 @@ fn at_rest(mut state: State, sale: &Sale, way: &RefCell<Way>) {
         }
     }
     only_questions_for_a_person(&state);
-    while let Some((case, action)) = state.world.cases.values().find_map(|case| match case.kind {
-        _ if case.status == CaseStatus::Closed => None,
-        CaseKind::VoidFailed => Some((case.id, CaseAction::Void)),
-        CaseKind::RefundFailed => Some((case.id, CaseAction::Refund)),
-        _ => None,
-    }) {
+    while let Some((case, action)) = for_a_person(&state) {
         let action = Action::Act(case, action);
         way.borrow_mut().then(action);
         let (next, outcome) = state.after(sale, action);
@@ -231,4 +226,14 @@ fn only_questions_for_a_person(state: &State) {
         };
         assert!(state.world.operations.values().any(refused), "the workers leave a question open: {case:?}");
     }
+}
+
+/// What a person then does about it: money that was taken is given back, and money that is set aside let go.
+fn for_a_person(state: &State) -> Option<(CaseId, CaseAction)> {
+    let open = |kind| {
+        let mut cases = state.world.cases.values();
+        cases.find(|case| case.kind == kind && case.status == CaseStatus::Open).map(|case| case.id)
+    };
+    let refund = open(CaseKind::RefundFailed).map(|case| (case, CaseAction::Refund));
+    refund.or(open(CaseKind::VoidFailed).map(|case| (case, CaseAction::Void)))
 }

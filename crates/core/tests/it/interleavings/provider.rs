@@ -35,6 +35,13 @@ impl Standing {
         matches!(self, Standing::Authorized | Standing::Captured)
     }
 
+    /// Whether a request of a kind would do something to it.
+    pub(super) fn moves(self, kind: OperationKind) -> bool {
+        let mut object = self;
+        reach(&mut object, kind, Done::Asked, Standing::Authorized);
+        object != self
+    }
+
     /// In the words of a page.
     pub(super) fn word(self) -> &'static str {
         match self {

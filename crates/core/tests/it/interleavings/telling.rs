@@ -35,8 +35,10 @@ pub(super) fn tell(sale: &Sale, actions: &[Action]) -> String {
         };
         match outcome {
             Some(outcome) => {
-                let words = words.unwrap_or_default();
-                let line = format!("{time} {}{words}", "");
+                if let Action::Reach(id, done, Reply::Odd) = *action {
+                    lines.push(format!("// {time} the provider's reply is lost: {}", said(state.clone().reach(id, done))));
+                }
+                let line = format!("{time} {}", words.unwrap_or_default());
                 let said = catch_unwind(AssertUnwindSafe(|| page.tell(&line)));
                 lines.push(format!("{line} -> {}", said.as_deref().unwrap_or("?")));
                 names.learn(*action, &outcome, &next);
@@ -101,7 +103,7 @@ impl Names {
                 match reply {
                     Reply::Kept => keeps(id, heard),
                     Reply::Delayed => format!("{} reaches the provider: {}", self.operation(state, id), said(heard)),
-                    Reply::Odd => keeps(id, Heard::Silence) + " // but was done: " + said(heard),
+                    Reply::Odd => keeps(id, Heard::Silence),
                 }
             }
             Action::Ask(id, Reply::Kept) => keeps(id, Heard::Seen(state.objects[&state.world.operations[&id].attempt()])),
