@@ -2,7 +2,7 @@
 //! and sent again only when the provider says that it wasn't done, under the same key, and never past the key's
 //! horizon.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ use crate::gateway::stripe::{CaptureMode, GatewayError, NewIntent, Stripe};
 
 /// Operations worked on at once. Each is one open call to the provider.
 const AT_ONCE_MAX: usize = 64;
+/// Operations taken up in one pass of test mode.
+const IN_A_PASS_MAX: usize = 10_000;
 /// How long an operation that could not be sent waits at first.
 const RESEND_MS: i64 = 1_000;
 /// How often an attempt that waits for its buyer is looked at again when the provider didn't answer.
@@ -31,6 +33,10 @@ pub(crate) struct InFlight(Mutex<HashSet<OperationId>>);
 impl InFlight {
     fn len(&self) -> usize {
         self.0.lock().expect("nothing panics under the lock").len()
+    }
+
+    fn has(&self, id: OperationId) -> bool {
+        self.0.lock().expect("nothing panics under the lock").contains(&id)
     }
 
     fn take(&self, id: OperationId) -> bool {
@@ -54,40 +60,55 @@ impl Drop for Taken {
     }
 }
 
-/// One pass: everything that is due now, to its next answer.
+/// One pass: everything that is due at its beginning, to its next answer. What becomes due meanwhile is the next pass's.
 pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
+    let Some(gateways) = &app.gateway else {
+        return Ok(());
+    };
     let mut work = JoinSet::new();
-    let mut left = usize::MAX;
-    // What becomes due through this pass is the next pass's: take the list once, in portions.
-    let now = app.now();
-    while left > 0 {
-        left = take_up(app, now, &mut work)?;
-        while let Some(done) = work.join_next().await {
+    for view in due(app, IN_A_PASS_MAX)?.0 {
+        if work.len() >= AT_ONCE_MAX
+            && let Some(done) = work.join_next().await
+        {
             done?;
         }
-        if app.now() != now || left < AT_ONCE_MAX {
-            break;
-        }
+        take_up(app, &gateways.for_workers, view, &mut work);
+    }
+    while let Some(done) = work.join_next().await {
+        done?;
     }
     Ok(())
 }
 
 /// Works until the server stops. New work is taken up as soon as there is room, without waiting for the slowest.
 pub(crate) async fn run(app: &Arc<App>, period: Duration) {
+    let Some(gateways) = &app.gateway else {
+        return;
+    };
     let mut work = JoinSet::new();
+    let mut waiting: VecDeque<OperationView> = VecDeque::new();
     let mut stopping = app.stopping.clone();
+    // Whether there may be more in the database than is waiting here.
+    let mut more = true;
     loop {
-        let full = work.len() >= AT_ONCE_MAX;
-        let mut taken = 0;
-        if !full {
-            match take_up(app, app.now(), &mut work) {
-                Ok(count) => taken = count,
+        if waiting.is_empty() && more && work.len() < AT_ONCE_MAX {
+            match due(app, AT_ONCE_MAX) {
+                Ok((views, rest)) => (waiting, more) = (views.into(), rest),
                 Err(error) => {
-                    tracing::warn!(error = format!("{error:#}"), "Could not read the operations that are due")
+                    more = false;
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        "Could not read the operations that are due"
+                    );
                 }
             }
         }
-        // With more to do, the next free place is the signal; else a commit, or the time.
+        while work.len() < AT_ONCE_MAX
+            && let Some(view) = waiting.pop_front()
+        {
+            take_up(app, &gateways.for_workers, view, &mut work);
+        }
+        let idle = work.len() < AT_ONCE_MAX;
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => break,
             Some(done) = work.join_next(), if !work.is_empty() => {
@@ -95,46 +116,38 @@ pub(crate) async fn run(app: &Arc<App>, period: Duration) {
                     tracing::error!("A payment's work ended in a panic; it is taken up again");
                 }
             }
-            () = app.followers.payments.notified(), if !full => {}
-            () = tokio::time::sleep(period), if taken == 0 => {}
+            () = app.followers.payments.notified(), if idle => more = true,
+            () = tokio::time::sleep(period), if idle => more = true,
         }
     }
     // What was sent is waited for: its answer is worth more than a quick end. Calls end within the provider's timeout.
     while work.join_next().await.is_some() {}
 }
 
-/// Takes up what is due and not in work yet, as far as there is room; how many.
-fn take_up(
-    app: &Arc<App>,
-    now: onsale_core::time::Timestamp,
-    work: &mut JoinSet<()>,
-) -> anyhow::Result<usize> {
-    let Some(gateways) = &app.gateway else {
-        return Ok(0);
-    };
-    let room = AT_ONCE_MAX.saturating_sub(work.len());
+/// Operations that are due and not in work yet, and whether there may be more than these.
+fn due(app: &Arc<App>, room: usize) -> anyhow::Result<(Vec<OperationView>, bool)> {
     // Those in work may still be due: look past them.
-    let look = (room + app.in_flight.len()) as u32;
-    let due = app.store.read(|reader| reader.due_operations(now, look))?;
-    let mut taken = 0;
-    for view in due {
-        if taken == room {
-            break;
-        }
-        let id = view.operation.id;
-        if !app.in_flight.take(id) {
-            continue;
-        }
-        taken += 1;
-        let hold = Taken { app: Arc::clone(app), id };
-        let gateway = gateways.for_workers.clone();
-        work.spawn(async move {
-            if let Err(error) = advance(&hold.app, &gateway, &view).await {
-                tracing::warn!(operation.id = %id, error = format!("{error:#}"), "Could not record what the provider said; it is asked again");
-            }
-        });
+    let look = room + app.in_flight.len();
+    let now = app.now();
+    let mut views = app.store.read(|reader| reader.due_operations(now, look as u32))?;
+    let more = views.len() == look;
+    views.retain(|view| !app.in_flight.has(view.operation.id));
+    Ok((views, more))
+}
+
+/// Begins to work on an operation, unless that is under way already.
+fn take_up(app: &Arc<App>, gateway: &Stripe, view: OperationView, work: &mut JoinSet<()>) {
+    let id = view.operation.id;
+    if !app.in_flight.take(id) {
+        return;
     }
-    Ok(taken)
+    let (taken, gateway) = (Taken { app: Arc::clone(app), id }, gateway.clone());
+    work.spawn(async move {
+        if let Err(error) = advance(&taken.app, &gateway, &view).await {
+            let error = format!("{error:#}");
+            tracing::warn!(operation.id = %id, error, "Could not record what the provider said; it is asked again");
+        }
+    });
 }
 
 /// Brings one operation to its next answer.

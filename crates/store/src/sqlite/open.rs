@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{OpenError, StoreError};
@@ -34,6 +35,7 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
         );
         connection.execute_batch(&settings).map_err(failed)
     })?;
+    plan_once(&connection).map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(128);
     migrate::migrate(&mut connection, options.upgrades)?;
     if let Some(pages) = options.pages_max {
@@ -74,6 +76,12 @@ fn patiently(patience: Duration, work: impl Fn() -> Result<(), OpenError>) -> Re
     }
 }
 
+/// Plans don't depend on the values bound to them. Without this the engine plans a statement anew at each run when a table
+/// has a partial index that a bound value might imply, which costs several times the look-up itself.
+fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 /// The checkpointer's connection.
 pub(super) fn for_checkpoints(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
@@ -95,6 +103,7 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     connection.execute_batch(
         "PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;",
     )?;
+    plan_once(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
