@@ -11,6 +11,7 @@ mod docs;
 mod events;
 mod health;
 mod holds;
+mod idempotency;
 mod keys;
 mod manifest;
 mod orders;

@@ -3,7 +3,7 @@
 use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder,
 };
-use onsale_core::id::{EventId, EventNo, Seed};
+use onsale_core::id::EventId;
 use onsale_core::limits::{
     HOLD_TTL_MS_MAX, PAYMENT_GRACE_MS_MAX, SEATS_PER_HOLD_MAX, TICKETS_PER_ACCOUNT_MAX,
 };
@@ -23,7 +23,7 @@ const CROWD_MAX: u32 = 1_000_000;
 pub(crate) const PRICE_MINOR_MAX: i64 = 99_999_999_999;
 
 /// An event as it is to be made, or every fault of its description.
-pub(crate) fn from_json(body: &NewEventJson, now: Timestamp) -> Result<Event, Vec<FieldError>> {
+pub(crate) fn from_json(body: &NewEventJson, id: EventId, now: Timestamp) -> Result<Event, Vec<FieldError>> {
     let mut faults = Vec::new();
     let name = body.name.trim();
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) {
@@ -57,8 +57,6 @@ pub(crate) fn from_json(body: &NewEventJson, now: Timestamp) -> Result<Event, Ve
     let (Some(currency), Some(starts_at), true) = (currency, starts_at, faults.is_empty()) else {
         return Err(faults);
     };
-    let no = EventNo(rand::random_range(1..=EventNo::MAX.0));
-    let id: EventId = Seed::new(no, now, rand::random()).mint();
     Ok(Event {
         id,
         name: name.to_owned(),

@@ -5,7 +5,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use onsale_core::command::{Command, Outcome};
 use onsale_core::event::EventStatus;
-use onsale_core::id::EventId;
+use onsale_core::id::{EventId, EventNo, Seed};
 use onsale_store::{Clock, Named};
 
 use crate::http::problem::FieldError;
@@ -94,8 +94,10 @@ pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
                 None => None,
             };
             let body = NewEventJson { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy };
-            let event = new_event::from_json(&body, offline.clock.now()).map_err(faults)?;
-            let id = event.id;
+            let now = offline.clock.now();
+            let no = EventNo(rand::random_range(1..=EventNo::MAX.0));
+            let id = Seed::new(no, now, rand::random()).mint();
+            let event = new_event::from_json(&body, id, now).map_err(faults)?;
             offline.decide(Command::CreateEvent(Box::new(event)))?;
             say(id)?;
         }

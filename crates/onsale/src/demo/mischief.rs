@@ -61,8 +61,7 @@ const TICKS_PER_DELIVERY: usize = 10;
 
 /// Whether an outcome in the provider's log is a fault.
 pub(super) fn is_fault(outcome: &str) -> bool {
-    outcome.starts_with("delay:")
-        || FAULTS.iter().any(|faults| faults.outcomes.contains(&outcome))
+    outcome.starts_with("delay:") || FAULTS.iter().any(|faults| faults.outcomes.contains(&outcome))
 }
 
 /// Sows faults for as long as it is polled.

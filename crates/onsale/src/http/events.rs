@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use onsale_core::command::{Command, Outcome};
-use onsale_core::event::EventStatus;
-use onsale_core::id::{EventId, EventNo, SeatOrdinal};
+use onsale_core::event::{Event, EventStatus};
+use onsale_core::id::{EventId, EventNo, SeatOrdinal, Seed};
 use onsale_core::refusal::Refusal;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,7 +19,8 @@ use crate::catalog::{ManifestIndex, Sale};
 use crate::new_event;
 
 use super::caller::{Operator, PathId, ReportReader};
-use super::extract::ApiJson;
+use super::extract::{ApiJson, OptionalIdempotencyKey};
+use super::idempotency::{event_draw, mark};
 use super::problem::{Code, FieldError, Problem};
 use super::reasons::{not_found, not_one_of, refused, refused_seats};
 use super::wire::{
@@ -73,26 +75,56 @@ async fn get_event(
     Ok(Json(EventJson::of(&event)))
 }
 
-/// Makes an event, as a draft.
+/// Makes an event, as a draft. With an `Idempotency-Key`, once.
 #[utoipa::path(post, path = "/v1/events", tag = "Operator", request_body = NewEventJson,
-    responses((status = 201, body = EventJson), (status = 422)))]
+    params(("Idempotency-Key" = Option<String>, Header)), responses((status = 201, body = EventJson), (status = 422)))]
 async fn create_event(
     State(app): State<Arc<App>>,
-    _: Operator,
+    Operator(by): Operator,
+    OptionalIdempotencyKey(key): OptionalIdempotencyKey,
     ApiJson(body): ApiJson<NewEventJson>,
-) -> Result<(StatusCode, Json<EventJson>), Problem> {
-    for _ in 0..DRAWS_MAX {
-        let event = new_event::from_json(&body, app.now()).map_err(Problem::validation)?;
+) -> Result<Response, Problem> {
+    for turn in 0..DRAWS_MAX {
+        let (no, chance) = match &key {
+            Some(key) => event_draw(by, key, turn),
+            None => (EventNo(rand::random_range(1..=EventNo::MAX.0)), rand::random()),
+        };
+        let now = app.now();
+        let id = Seed::new(no, now, chance).mint();
+        let event = new_event::from_json(&body, id, now).map_err(Problem::validation)?;
+        let answer =
+            |event: Event| (StatusCode::CREATED, Json(EventJson::of(&as_made(event)))).into_response();
         match app.decide(Command::CreateEvent(Box::new(event.clone())), None).await?.outcome {
-            Outcome::EventCreated => {
-                let made = app.store.read(|reader| reader.event(event.no()))?.unwrap_or(event);
-                return Ok((StatusCode::CREATED, Json(EventJson::of(&made))));
-            }
+            Outcome::EventCreated => return Ok(answer(event)),
             Outcome::Refused(Refusal::NotReady(_)) => {}
             other => unreachable!("an event is made or its number is taken: {other:?}"),
         }
+        let Some(made) = app.store.read(|reader| reader.event(no))? else {
+            continue;
+        };
+        // All of an id but its time is drawn from the key: the number was taken by this very request.
+        if key.is_some() && (made.id.0 ^ id.0) << 48 == 0 {
+            let is_same =
+                as_made(Event { id: made.id, created_at: made.created_at, ..event }) == as_made(made.clone());
+            return if is_same { Ok(mark(answer(made), true)) } else { Err(refused(&Refusal::KeyReused)) };
+        }
     }
     Err(Problem::new(Code::Internal, "No free event number was drawn."))
+}
+
+/// An event as it was when it was made, whatever has become of it since.
+fn as_made(event: Event) -> Event {
+    Event {
+        status: EventStatus::Draft,
+        clock: event.created_at,
+        version: 1,
+        manifest_version: 0,
+        seat_count: 0,
+        price_level_count: 0,
+        price_version: 0,
+        payment_pending: 0,
+        ..event
+    }
 }
 
 async fn sale_with_seats(app: &Arc<App>, id: EventId) -> Result<(Arc<Sale>, Arc<ManifestIndex>), Problem> {

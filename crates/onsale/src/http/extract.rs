@@ -82,6 +82,22 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
+/// The `Idempotency-Key` of a call that can be repeated without one, too.
+#[derive(Clone, Debug)]
+pub(crate) struct OptionalIdempotencyKey(pub(crate) Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for OptionalIdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match IdempotencyKey::from_request_parts(parts, state).await {
+            Ok(IdempotencyKey(key)) => Ok(OptionalIdempotencyKey(Some(key))),
+            Err(problem) if problem.code == Code::IdempotencyKeyMissing => Ok(OptionalIdempotencyKey(None)),
+            Err(problem) => Err(problem),
+        }
+    }
+}
+
 /// Query parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApiQuery<T>(pub(crate) T);

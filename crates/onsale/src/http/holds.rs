@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onsale_core::command::{Command, Outcome, PlacedHold};
 use onsale_core::event::Admission;
 use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::{AccountId, EventId, HoldId, SeatOrdinal};
-use onsale_core::idempotency::RequestKey;
 use onsale_core::limits::TEXT_BYTES_MAX;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::PaymentStatus;
 use onsale_core::refusal::Refusal;
 use onsale_store::Named;
-use sha2::{Digest, Sha256};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::app::App;
@@ -25,11 +23,11 @@ use crate::catalog::{ManifestIndex, Sale};
 
 use super::caller::{AnyCaller, Buyer, PathId};
 use super::extract::{ApiJson, IdempotencyKey};
+use super::idempotency::{mark, request_key};
 use super::problem::{Code, FieldError, Problem};
 use super::reasons::{not_found, refused, refused_seats};
 use super::wire::{CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedSeatJson, rfc3339};
 
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const ADMISSION_TOKEN: &str = "admission-token";
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -37,37 +35,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(place_hold))
         .routes(routes!(get_hold, release_hold))
         .routes(routes!(checkout))
-}
-
-/// First 128 bits of a SHA-256 over parts, each with its length so that no two lists of parts look alike.
-fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    let digest: [u8; 32] = hash.finalize().into();
-    let (head, _) = digest.split_at(16);
-    u128::from_be_bytes(head.try_into().expect("sixteen bytes are sixteen bytes"))
-}
-
-/// A key's scope is (account, route); its content is the rest of the request.
-fn request_key<'a>(
-    account: &AccountId,
-    route: &str,
-    key: &str,
-    content: impl IntoIterator<Item = &'a [u8]>,
-) -> RequestKey {
-    let id = digest([account.as_str().as_bytes(), route.as_bytes(), key.as_bytes()]);
-    RequestKey { id, digest: digest(content) }
-}
-
-/// Marks the answer to a repeated request.
-fn mark(mut response: Response, replayed: bool) -> Response {
-    if replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-    }
-    response
 }
 
 /// Claims 1 to 6 seats (or as many as the event allows) until a deadline, all or none.
@@ -355,19 +322,6 @@ fn is_safe_return(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_tell_accounts_routes_and_contents_apart() {
-        let (ada, ben) = (AccountId::parse("ada").unwrap(), AccountId::parse("ben").unwrap());
-        let key =
-            |account: &AccountId, route, key, content: &[u8]| request_key(account, route, key, [content]);
-        let first = key(&ada, "r", "k", b"x");
-        assert_eq!(first, key(&ada, "r", "k", b"x"));
-        assert_ne!(first.id, key(&ben, "r", "k", b"x").id);
-        assert_ne!(first.id, key(&ada, "rk", "", b"x").id, "parts don't run into each other");
-        assert_eq!(first.id, key(&ada, "r", "k", b"y").id);
-        assert_ne!(first.digest, key(&ada, "r", "k", b"y").digest);
-    }
 
     #[test]
     fn a_browser_is_sent_back_to_safe_places_only() {

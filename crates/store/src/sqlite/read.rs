@@ -288,9 +288,13 @@ impl Reader<'_> {
         // Open ones come first: the index runs from the last word to the first.
         let (narrowed, limit) = (status.map(Named::word), i64::from(limit));
         let text = match narrowed {
-            Some(_) => format!("SELECT {CASE} FROM cases WHERE status = ?1 ORDER BY opened_at LIMIT ?2"),
+            Some(_) => {
+                format!("SELECT {CASE} FROM cases WHERE status = ?1 ORDER BY opened_at, case_id LIMIT ?2")
+            }
             None => {
-                format!("SELECT {CASE} FROM cases WHERE ?1 IS NULL ORDER BY status DESC, opened_at LIMIT ?2")
+                format!(
+                    "SELECT {CASE} FROM cases WHERE ?1 IS NULL ORDER BY status DESC, opened_at, case_id LIMIT ?2"
+                )
             }
         };
         rows::all(self.0.prepare_cached(&text)?.query((narrowed, limit))?, rows::case)

@@ -5,8 +5,12 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use onsale_core::command::Outcome;
+
+use super::action::{Action, Sale};
 use super::key::Key;
-use super::model::{Action, Sale, State};
+use super::model::State;
+use super::rare::{self, Rare};
 use super::{moves, properties, telling};
 
 /// States by their keys. It is never iterated, so its order is nobody's matter.
@@ -19,8 +23,8 @@ pub(super) struct Explored {
     pub(super) transitions: usize,
     /// States that only occur while a sale is being settled.
     pub(super) settling: usize,
-    /// Which of the rare states were reached, as bits.
-    pub(super) rare: u32,
+    /// The rare states that were reached, each with a shortest way to it.
+    pub(super) rare: Vec<(Rare, Vec<Action>)>,
 }
 
 /// How a state was first reached, and what is being tried in it now: enough to tell the way when something is wrong.
@@ -65,13 +69,14 @@ pub(super) fn explore(sale: &Sale) -> Explored {
 }
 
 fn search(sale: &Sale, way: &RefCell<Way>) -> Explored {
-    let mut explored = Explored { states: 1, transitions: 0, settling: 0, rare: 0 };
+    let mut explored = Explored { states: 1, transitions: 0, settling: 0, rare: Vec::new() };
     let (mut known, mut settled) = (Known::new(), Known::new());
     let start = State::new(sale);
     known.insert(start.key());
     way.borrow_mut().from.push((0, Action::Tick));
     let mut frontier = VecDeque::from([(0, start)]);
     while let Some((at, state)) = frontier.pop_front() {
+        let here = state.key();
         for action in moves::all(&state, sale) {
             {
                 let mut way = way.borrow_mut();
@@ -81,8 +86,18 @@ fn search(sale: &Sale, way: &RefCell<Way>) -> Explored {
             }
             let (next, outcome) = state.after(sale, action);
             explored.transitions += 1;
-            explored.rare |= properties::step(&state, action, outcome.as_ref(), &next, sale);
-            if !known.insert(next.key()) {
+            properties::step(&state, action, outcome.as_ref(), &next, sale);
+            let there = if next.shares_rows(&state) { None } else { Some(next.key()) };
+            let Some(there) = there.filter(|there| *there != here) else {
+                continue;
+            };
+            assert!(!matches!(outcome, Some(Outcome::Refused(_))), "refused, and yet it changes something");
+            for rare in rare::reached(&state, action, outcome.as_ref(), &next) {
+                if explored.rare.iter().all(|(known, _)| *known != rare) {
+                    explored.rare.push((rare, way.borrow().actions()));
+                }
+            }
+            if !known.insert(there) {
                 continue;
             }
             properties::always(&next);

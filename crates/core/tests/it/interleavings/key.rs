@@ -9,7 +9,8 @@ use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Case, CaseStatus};
 
-use super::model::{BUYERS, Fault, Message, State};
+use super::action::{BUYERS, Fault, Message};
+use super::model::State;
 use super::provider::{Heard, Standing};
 
 /// A state as bytes: equal where the futures are.
@@ -75,13 +76,28 @@ impl State {
             ) => false,
         };
         let asked = |message: &Message| match *message {
-            Message::Call(id) | Message::Answer(id, _) | Message::Callback(_, id, _) | Message::Again(_, id) => {
-                operations.iter().any(|o| o.id == id)
-            }
+            Message::Call(id)
+            | Message::Name(id)
+            | Message::Answer(id, _)
+            | Message::Callback(_, id, _)
+            | Message::Again(_, id) => operations.iter().any(|o| o.id == id),
         };
         operations.iter().all(|o| !o.status.is_live() && (o.kind != OperationKind::Authorize || still(o.id)))
             && !self.world.cases.values().any(|c| c.order == Some(order.id) && c.status == CaseStatus::Open)
             && !self.under_way.iter().any(asked)
+    }
+
+    /// Whether nothing that matters has changed since a state before: then the keys needn't be compared.
+    pub(super) fn shares_rows(&self, before: &State) -> bool {
+        let (one, other) = (&self.world, &before.world);
+        Rc::ptr_eq(&one.holds, &other.holds)
+            && Rc::ptr_eq(&one.orders, &other.orders)
+            && Rc::ptr_eq(&one.operations, &other.operations)
+            && Rc::ptr_eq(&one.cases, &other.cases)
+            && self.objects == before.objects
+            && self.refused == before.refused
+            && self.under_way == before.under_way
+            && (self.at, self.left) == (before.at, before.left)
     }
 
     /// The state as bytes; the same for states that differ in the buyers' names alone.
@@ -175,6 +191,7 @@ impl State {
 fn written_message(message: &Message, number: &impl Fn(OperationId) -> u8) -> [u8; 4] {
     match *message {
         Message::Call(id) => [b'c', number(id), 0, 0],
+        Message::Name(id) => [b'n', number(id), 0, 0],
         Message::Answer(id, Heard::Seen(standing)) => [b'a', number(id), 0, standing as u8],
         Message::Answer(id, Heard::Refused) => [b'a', number(id), 1, 0],
         Message::Answer(id, Heard::Silence) => [b'a', number(id), 2, 0],

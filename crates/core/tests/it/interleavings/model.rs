@@ -1,5 +1,5 @@
 //! One state of a sale: the stored rows, what the provider has, what is under way between the two, the time, and how
-//! much chance is left. What anybody may do in it, and what then comes of it, by the real `decide`.
+//! much may still happen. What comes of an action in it, by the real `decide`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,118 +7,21 @@ use onsale_core::command::{Answer, Command, Outcome, Request};
 use onsale_core::event::PaymentMode;
 use onsale_core::gateway::Observation;
 use onsale_core::hold::HoldStatus;
-use onsale_core::id::{CaseId, HoldId, OperationId, SeatOrdinal, Seed};
+use onsale_core::id::{HoldId, OperationId, SeatOrdinal, Seed};
 use onsale_core::payment::{Operation, OperationKind};
-use onsale_core::reconcile::{Callback, CaseAction, Verdict};
+use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::Timestamp;
 
+use super::action::{Action, BUYERS, FAULTS, Fault, Left, Message, Reply, Sale};
 use super::provider::{self, Done, Heard, Standing};
 use crate::script::{Page, account};
 use crate::world::{HALL, World};
 
-/// The two buyers, by their number.
-pub(super) const BUYERS: [&str; 2] = ["ada", "ben"];
+/// Instants of interest: see [`State::now`].
+const INSTANTS: usize = 7;
 
 /// Steps of the clock after the last instant of interest, when all that is left is to be settled.
 const LATER_MS: i64 = 400_000;
-
-/// What is sold, to whom, and how much may happen.
-pub(super) struct Sale {
-    /// The hall, in the words of a page.
-    pub(super) hall: &'static str,
-    /// What each buyer may choose: sets of seats.
-    pub(super) choices: [&'static [&'static [u32]]; 2],
-    /// How much may happen.
-    pub(super) limits: Left,
-}
-
-/// Something that goes wrong, or that is seldom.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Fault {
-    /// What was read of an object is kept only later.
-    Delayed,
-    /// A request or its answer never arrives.
-    Lost,
-    /// A callback comes twice.
-    Repeated,
-    /// The provider refuses for good what it could do.
-    Refused,
-    /// The provider changes its mind: a decline succeeds after all, an authorization lapses.
-    Surprise,
-    /// An operator acts on a case.
-    Act,
-}
-
-/// How many kinds of faults there are.
-pub(super) const FAULTS: usize = 6;
-
-/// How much may still happen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Left {
-    /// Holds that may be placed.
-    pub(super) holds: u8,
-    /// Attempts to pay that may be begun.
-    pub(super) attempts: u8,
-    /// Faults of all kinds together.
-    pub(super) faults: u8,
-    /// Faults of each kind.
-    pub(super) of: [u8; FAULTS],
-}
-
-/// What is under way and may arrive at any later time, or never.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Message {
-    /// A request to the provider that may be sent: the core has said so.
-    Call(OperationId),
-    /// What came of asking about an operation.
-    Answer(OperationId, Heard),
-    /// A callback, by its number, with what was read back about an attempt.
-    Callback(u64, OperationId, Standing),
-    /// A callback that has been judged and comes again.
-    Again(u64, OperationId),
-}
-
-/// How what the provider has to say reaches us.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reply {
-    /// At once.
-    Kept,
-    /// Later than other things.
-    Delayed,
-    /// Never; for a callback: twice.
-    Odd,
-}
-
-/// Something that somebody does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
-    /// The clock moves on to the next instant.
-    Tick,
-    /// A buyer claims the seats of a choice.
-    Hold(usize, usize),
-    /// A buyer gives them back.
-    Release(HoldId),
-    /// A buyer pays.
-    Pay(HoldId),
-    /// An operator acts on a case.
-    Act(CaseId, CaseAction),
-    /// A worker ends a hold whose time has come.
-    Expire(HoldId),
-    /// A worker makes an attempt's object and keeps its name.
-    Begin(OperationId),
-    /// A request reaches the provider, and its reply us.
-    Reach(OperationId, Done, Reply),
-    /// A request never reaches the provider.
-    Lose(OperationId),
-    /// A worker asks about an operation.
-    Ask(OperationId, Reply),
-    /// A callback about an attempt comes, and what it is about is read back.
-    Notify(OperationId, Reply),
-    /// Something happens to an attempt's object by itself.
-    Stir(OperationId, Standing),
-    /// What is under way arrives.
-    Deliver(Message),
-}
 
 /// A state of the sale.
 #[derive(Clone)]
@@ -133,7 +36,7 @@ pub(super) struct State {
     pub(super) under_way: BTreeSet<Message>,
     pub(super) left: Left,
     /// Commands so far, for new ids.
-    commands: u64,
+    pub(super) commands: u64,
 }
 
 impl State {
@@ -158,14 +61,14 @@ impl State {
     pub(super) fn now(&self) -> Timestamp {
         let policy = &self.world.hall().policy;
         let (ttl, end) = (policy.hold_ttl_ms, policy.hold_ttl_ms + policy.payment_grace_ms);
-        let instants = [0, ttl - 1, ttl, ttl + 1, end - 1, end, end + 1];
-        let late = (self.at + 1).saturating_sub(instants.len()) as i64;
-        Timestamp::from_millis(instants[self.at.min(instants.len() - 1)] + late * LATER_MS)
+        let instants: [i64; INSTANTS] = [0, ttl - 1, ttl, ttl + 1, end - 1, end, end + 1];
+        let late = (self.at + 1).saturating_sub(INSTANTS) as i64;
+        Timestamp::from_millis(instants[self.at.min(INSTANTS - 1)] + late * LATER_MS)
     }
 
     /// Whether the last instant of interest has come.
     pub(super) fn is_late(&self) -> bool {
-        self.at >= 6
+        self.at + 1 >= INSTANTS
     }
 
     /// What a payment that succeeds comes to at the provider.
@@ -241,14 +144,22 @@ impl State {
                 Some(outcome)
             }
             Action::Expire(hold) => Some(self.decide(Command::ExpireHold { hold })),
-            Action::Begin(operation) => {
-                self.objects.entry(operation).or_insert(Standing::Unconfirmed);
-                let reference = name_of(operation);
-                let outcome = self.decide(Command::RecordReference { operation, reference });
-                if outcome == Outcome::MayConfirm {
-                    self.under_way.insert(Message::Call(operation));
+            Action::Begin(attempt, reply) => {
+                self.objects.entry(attempt).or_insert(Standing::Unconfirmed);
+                match reply {
+                    Reply::Kept => return Some(self.name(attempt)),
+                    Reply::Delayed => {
+                        self.spend(Fault::Delayed);
+                        self.under_way.insert(Message::Name(attempt));
+                    }
+                    Reply::Odd => self.spend(Fault::Lost),
                 }
-                Some(outcome)
+                None
+            }
+            Action::Take(operation) => {
+                self.spend(Fault::Delayed);
+                self.under_way.insert(Message::Call(operation));
+                None
             }
             Action::Lose(operation) => {
                 self.under_way.remove(&Message::Call(operation));
@@ -294,7 +205,10 @@ impl State {
             Action::Deliver(message) => {
                 self.under_way.remove(&message);
                 match message {
-                    Message::Call(operation) => self.apply(sale, Action::Reach(operation, Done::Asked, Reply::Kept)),
+                    Message::Call(operation) => {
+                        self.apply(sale, Action::Reach(operation, Done::Asked, Reply::Kept))
+                    }
+                    Message::Name(attempt) => Some(self.name(attempt)),
                     Message::Answer(operation, heard) => Some(self.keep(operation, heard)),
                     Message::Callback(number, attempt, seen) => Some(self.judge(number, attempt, seen)),
                     Message::Again(number, attempt) => {
@@ -303,6 +217,15 @@ impl State {
                 }
             }
         }
+    }
+
+    fn name(&mut self, attempt: OperationId) -> Outcome {
+        let command = Command::RecordReference { operation: attempt, reference: name_of(attempt) };
+        let outcome = self.decide(command);
+        if outcome == Outcome::MayConfirm {
+            self.under_way.insert(Message::Call(attempt));
+        }
+        outcome
     }
 
     /// A request reaches the provider; what it says.

@@ -4,7 +4,8 @@ use onsale_core::id::OperationId;
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{CaseAction, CaseStatus};
 
-use super::model::{Action, Fault, Message, Reply, Sale, State, is_to_send};
+use super::action::{Action, Fault, Message, Reply, Sale};
+use super::model::{State, is_to_send};
 use super::provider::{Done, Standing};
 
 /// Everything that anybody may do.
@@ -28,19 +29,17 @@ pub(super) fn all(state: &State, sale: &Sale) -> Vec<Action> {
     }
     for message in &state.under_way {
         match message {
-            Message::Call(operation) => request(state, &state.world.operations[operation], &mut moves),
-            Message::Answer(..) | Message::Callback(..) | Message::Again(..) => {
+            Message::Call(operation) => request(state, sale, &state.world.operations[operation], &mut moves),
+            Message::Name(_) | Message::Answer(..) | Message::Callback(..) | Message::Again(..) => {
                 moves.push(Action::Deliver(*message));
             }
         }
     }
     for operation in state.world.operations.values().filter(|operation| operation.status.is_live()) {
-        worker(state, operation, &mut moves);
+        worker(state, sale, operation, &mut moves);
     }
     for (attempt, standing) in state.attempts() {
-        if attempt.reference.is_some() {
-            moves.extend(replies(state, Fault::Repeated).map(|reply| Action::Notify(attempt.id, reply)));
-        }
+        moves.extend(replies(state, Fault::Repeated).map(|reply| Action::Notify(attempt.id, reply)));
         stir(state, attempt.id, standing, &mut moves);
     }
     if state.may(Fault::Act) {
@@ -59,11 +58,11 @@ fn replies(state: &State, odd: Fault) -> impl Iterator<Item = Reply> {
 }
 
 /// A request reaches the provider, or doesn't.
-fn request(state: &State, operation: &Operation, moves: &mut Vec<Action>) {
+fn request(state: &State, sale: &Sale, operation: &Operation, moves: &mut Vec<Action>) {
     let standing = state.objects[&operation.attempt()];
     let mut done = vec![Done::Asked];
     if operation.kind == OperationKind::Authorize && standing == Standing::Unconfirmed {
-        done.extend([Standing::Declined, Standing::RequiresAction, Standing::Processing].map(Done::Becomes));
+        done.extend(sale.outcomes.iter().copied().map(Done::Becomes));
     }
     // What has been done under a key is not refused under it.
     if state.may(Fault::Refused) && !state.refused.contains(&operation.id) && standing.moves(operation.kind) {
@@ -78,11 +77,14 @@ fn request(state: &State, operation: &Operation, moves: &mut Vec<Action>) {
 }
 
 /// A worker takes up an operation.
-fn worker(state: &State, operation: &Operation, moves: &mut Vec<Action>) {
+fn worker(state: &State, sale: &Sale, operation: &Operation, moves: &mut Vec<Action>) {
     if operation.reference.is_none() {
-        moves.push(Action::Begin(operation.id));
+        moves.extend(replies(state, Fault::Lost).map(|reply| Action::Begin(operation.id, reply)));
     } else if is_to_send(operation) {
-        request(state, operation, moves);
+        if state.may(Fault::Delayed) {
+            moves.push(Action::Take(operation.id));
+        }
+        request(state, sale, operation, moves);
     } else {
         // Whether a question or its answer is lost is all the same; it is lost once, with a request.
         moves.push(Action::Ask(operation.id, Reply::Kept));
@@ -119,7 +121,7 @@ pub(super) fn chores(state: &State) -> Vec<Action> {
     chores.extend(due.map(|hold| Action::Expire(hold.id)));
     for operation in state.world.operations.values().filter(|operation| operation.status.is_live()) {
         chores.push(match operation.reference {
-            None => Action::Begin(operation.id),
+            None => Action::Begin(operation.id, Reply::Kept),
             Some(_) if is_to_send(operation) => Action::Reach(operation.id, Done::Asked, Reply::Kept),
             Some(_) => Action::Ask(operation.id, Reply::Kept),
         });

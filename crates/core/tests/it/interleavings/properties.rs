@@ -6,24 +6,21 @@ use std::cell::RefCell;
 use onsale_core::command::{Expiry, Outcome};
 use onsale_core::event::InDoubt;
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::{CaseId, SeatOrdinal};
+use onsale_core::id::SeatOrdinal;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
-use onsale_core::reconcile::{CaseAction, CaseKind, CaseStatus, Verdict};
+use onsale_core::reconcile::{CaseAction, CaseStatus, Verdict};
 use onsale_core::seat_map::SeatStatus;
 
+use super::action::{Action, Fault, Message, Reply, Sale};
 use super::explore::{Known, Way};
-use super::model::{Action, Fault, Message, Reply, Sale, State};
+use super::model::State;
 use super::moves;
 use super::provider::Standing;
 use crate::world::HALL;
 
-/// After a step: what was refused has changed nothing, seats go where they may, and nothing is begun too late. Which
-/// rare states the step has come to.
-pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, after: &State, sale: &Sale) -> u32 {
-    if let Some(Outcome::Refused(refusal)) = outcome {
-        assert!(before.key() == after.key(), "a command refused with {refusal:?} has changed something");
-    }
+/// After a step: what was refused has changed nothing, seats go where they may, and nothing is begun too late.
+pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, after: &State, sale: &Sale) {
     if let (Action::Hold(buyer, choice), Some(outcome)) = (action, outcome) {
         let free = sale.choices[buyer][choice].iter().all(|seat| is_free(before, SeatOrdinal(*seat)));
         let placed = matches!(outcome, Outcome::HoldPlaced(_));
@@ -44,7 +41,6 @@ pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, af
             may_be_sent(after, &after.world.operations[operation]);
         }
     }
-    super::rare::reached(before, action, outcome, after)
 }
 
 /// Whether nothing binds a seat, by the rows and the clock alone.
@@ -66,7 +62,8 @@ fn sold(before: &State, was: SeatStatus, after: &State, is: SeatStatus) {
             assert_eq!(first, order, "a sold seat has one order");
         }
         (SeatStatus::Sold { order, .. }, _) => {
-            let capture = before.world.operations_of(order).into_iter().find(|o| o.kind == OperationKind::Capture);
+            let capture =
+                before.world.operations_of(order).into_iter().find(|o| o.kind == OperationKind::Capture);
             let taken = capture.is_none_or(|capture| !capture.status.is_live());
             assert!(!taken, "a sale is undone only as long as its money isn't taken: {order:?}");
         }
@@ -99,7 +96,9 @@ fn may_be_sent(state: &State, operation: &Operation) {
             hold.status.is_live() && hold.expires_at > state.now() && !called_off
         }
         OperationKind::Capture => order.status == OrderStatus::Confirmed,
-        OperationKind::Void | OperationKind::Refund => !state.is_sold(&order.hold) || order.paid_by != operation.target,
+        OperationKind::Void | OperationKind::Refund => {
+            !state.is_sold(&order.hold) || order.paid_by != operation.target
+        }
     };
     assert!(may, "{operation:?} is sent for {order:?}, {hold:?}");
 }
@@ -111,25 +110,38 @@ const OPERATIONS_MAX: usize = 6;
 pub(super) fn always(state: &State) {
     for (attempt, standing) in state.attempts() {
         let order = &state.world.orders[&attempt.order];
-        let on_it = |kind| state.world.operations.values().filter(move |o| o.kind == kind && o.target == Some(attempt.id));
+        let on_it = |kind| {
+            state.world.operations.values().filter(move |o| o.kind == kind && o.target == Some(attempt.id))
+        };
         let lives = |kind| on_it(kind).any(|o| o.status != OperationStatus::Failed);
         let asked = state.world.cases.values().any(|case| case.operation == Some(attempt.id));
         let pays = order.status == OrderStatus::Confirmed && order.paid_by == Some(attempt.id);
-        let found = attempt.status.is_live() || pays || asked || lives(OperationKind::Void) || lives(OperationKind::Refund);
+        let found = attempt.status.is_live()
+            || pays
+            || asked
+            || lives(OperationKind::Void)
+            || lives(OperationKind::Refund);
         // A success after the provider's own final no is learned from a callback or its list alone.
         let unheard = attempt.status == OperationStatus::Failed && surprised(state);
-        let asked_for = OPERATIONS_MAX >= on_it(OperationKind::Void).count() + on_it(OperationKind::Refund).count();
+        let asked_for =
+            OPERATIONS_MAX >= on_it(OperationKind::Void).count() + on_it(OperationKind::Refund).count();
         assert!(asked_for, "the provider is asked for the same again and again: {attempt:?}");
         match standing {
             Standing::Authorized | Standing::Captured => {
-                assert!(found || unheard, "{standing:?} at the provider and nobody looks: {attempt:?}, {order:?}");
+                assert!(
+                    found || unheard,
+                    "{standing:?} at the provider and nobody looks: {attempt:?}, {order:?}"
+                );
             }
             Standing::Refunded => {
                 assert!(!pays && lives(OperationKind::Refund), "money was given back unasked: {attempt:?}");
             }
             Standing::Voided => {
                 let lapsed = surprised(state);
-                assert!(lapsed || !pays && lives(OperationKind::Void), "money was let go unasked: {attempt:?}");
+                assert!(
+                    lapsed || !pays && lives(OperationKind::Void),
+                    "money was let go unasked: {attempt:?}"
+                );
             }
             Standing::Unconfirmed | Standing::RequiresAction | Standing::Processing | Standing::Declined => {
                 assert!(!pays, "{order:?} was paid by nothing: {standing:?}");
@@ -198,11 +210,8 @@ fn at_rest(mut state: State, sale: &Sale, way: &RefCell<Way>) {
         }
     }
     only_questions_for_a_person(&state);
-    while let Some((case, action)) = for_a_person(&state) {
-        let action = Action::Act(case, action);
+    while let Some((action, next)) = a_person(&state, sale) {
         way.borrow_mut().then(action);
-        let (next, outcome) = state.after(sale, action);
-        assert_eq!(outcome, Some(Outcome::CaseActed), "a person may do what is left to be done");
         state = to_rest(next, sale, way);
     }
     let open: Vec<_> = state.world.cases.values().filter(|case| case.status == CaseStatus::Open).collect();
@@ -211,7 +220,11 @@ fn at_rest(mut state: State, sale: &Sale, way: &RefCell<Way>) {
         let order = &state.world.orders[&attempt.order];
         let pays = order.status == OrderStatus::Confirmed && order.paid_by == Some(attempt.id);
         assert_ne!(standing, Standing::Authorized, "money is neither taken nor let go: {attempt:?}");
-        assert_eq!(standing == Standing::Captured, pays, "what is taken is what was sold: {attempt:?} {order:?}");
+        assert_eq!(
+            standing == Standing::Captured,
+            pays,
+            "what is taken is what was sold: {attempt:?} {order:?}"
+        );
     }
     let awaits = state.world.orders.values().find(|order| order.status == OrderStatus::AwaitingPayment);
     assert_eq!(awaits, None, "an order waits for nothing");
@@ -229,11 +242,12 @@ fn only_questions_for_a_person(state: &State) {
 }
 
 /// What a person then does about it: money that was taken is given back, and money that is set aside let go.
-fn for_a_person(state: &State) -> Option<(CaseId, CaseAction)> {
-    let open = |kind| {
-        let mut cases = state.world.cases.values();
-        cases.find(|case| case.kind == kind && case.status == CaseStatus::Open).map(|case| case.id)
-    };
-    let refund = open(CaseKind::RefundFailed).map(|case| (case, CaseAction::Refund));
-    refund.or(open(CaseKind::VoidFailed).map(|case| (case, CaseAction::Void)))
+fn a_person(state: &State, sale: &Sale) -> Option<(Action, State)> {
+    let open = state.world.cases.values().filter(|case| case.status == CaseStatus::Open);
+    let acts =
+        open.flat_map(|case| [CaseAction::Refund, CaseAction::Void].map(|act| Action::Act(case.id, act)));
+    acts.map(|action| (action, state.after(sale, action))).find_map(|(action, (next, outcome))| {
+        // Where the books have all that they need, the act does nothing and is no help.
+        (outcome == Some(Outcome::CaseActed) && !next.is_settled()).then_some((action, next))
+    })
 }

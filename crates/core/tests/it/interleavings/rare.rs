@@ -5,9 +5,10 @@ use onsale_core::event::InDoubt;
 use onsale_core::hold::HoldStatus;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
-use onsale_core::reconcile::{CaseKind, CaseStatus, Verdict};
+use onsale_core::reconcile::{Case, CaseKind, CaseStatus, Verdict};
 
-use super::model::{Action, Fault, Message, State};
+use super::action::{Action, Fault, Message};
+use super::model::State;
 use super::provider::{Heard, Standing};
 
 /// A rare state.
@@ -67,18 +68,19 @@ impl Rare {
         Rare::FreedByAPersonThenPaid,
         Rare::SecondAttemptPays,
     ];
-
-    pub(super) fn bit(self) -> u32 {
-        1 << self as u32
-    }
 }
 
-/// Which of them a step has come to, as bits.
-pub(super) fn reached(before: &State, action: Action, outcome: Option<&Outcome>, after: &State) -> u32 {
-    let Some(outcome) = outcome else {
-        return 0;
-    };
-    Rare::ALL.into_iter().filter(|rare| is(*rare, before, action, outcome, after)).fold(0, |all, rare| all | rare.bit())
+/// Which of them a step has come to.
+pub(super) fn reached<'a>(
+    before: &'a State,
+    action: Action,
+    outcome: Option<&'a Outcome>,
+    after: &'a State,
+) -> impl Iterator<Item = Rare> + 'a {
+    let decided = outcome.into_iter();
+    decided.flat_map(move |outcome| {
+        Rare::ALL.into_iter().filter(move |rare| is(*rare, before, action, outcome, after))
+    })
 }
 
 fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &State) -> bool {
@@ -103,23 +105,26 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
         Rare::LateSuccessRefused => opened(CaseKind::LateSuccess),
         Rare::DoubtCompleted => sold().is_some_and(|hold| hold.in_doubt),
         Rare::DoubtFreedByVoid => before.live().filter(|hold| hold.in_doubt).any(|hold| {
-            let is_free = after.world.holds.get(&hold.id).is_none_or(|hold| hold.status == HoldStatus::Expired);
-            let void = |o: &&Operation| o.kind == OperationKind::Void && Some(o.order) == hold.order && o.status.is_live();
-            let voided = |o: &Operation| after.operation(o.id).is_none_or(|o| o.status == OperationStatus::Succeeded);
+            let is_free =
+                after.world.holds.get(&hold.id).is_none_or(|hold| hold.status == HoldStatus::Expired);
+            let void = |o: &&Operation| {
+                o.kind == OperationKind::Void && Some(o.order) == hold.order && o.status.is_live()
+            };
+            let voided =
+                |o: &Operation| after.operation(o.id).is_none_or(|o| o.status == OperationStatus::Succeeded);
             is_free && before.world.operations.values().filter(void).any(voided)
         }),
         Rare::SurplusSuccess => opened(CaseKind::SurplusAuthorization),
         Rare::SoldAgainAfterRefusedCapture => {
-            let undone = |o: &Operation| o.kind == OperationKind::Capture && o.status == OperationStatus::Failed;
+            let undone =
+                |o: &Operation| o.kind == OperationKind::Capture && o.status == OperationStatus::Failed;
             sells && open(after, CaseKind::CaptureFailed) > 0 && after.world.operations.values().any(undone)
         }
         Rare::CallbackBeforeReply => {
             let Action::Notify(attempt, _) = action else {
                 return false;
             };
-            let reply = |message: &Message| {
-                matches!(message, Message::Answer(id, Heard::Seen(seen)) if *id == attempt && seen.has_money())
-            };
+            let reply = |message: &Message| matches!(message, Message::Answer(id, Heard::Seen(seen)) if *id == attempt && seen.has_money());
             *outcome == Outcome::Judged(Verdict::Applied) && sells && before.under_way.iter().any(reply)
         }
         Rare::DuplicateAfterCompletion => {
@@ -127,7 +132,8 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
         }
         Rare::VoidFoundItTaken => before.world.operations.values().any(|o| {
             let failed = after.operation(o.id).is_some_and(|o| o.status == OperationStatus::Failed);
-            let refund = |refund: &Operation| refund.kind == OperationKind::Refund && refund.target == o.target;
+            let refund =
+                |refund: &Operation| refund.kind == OperationKind::Refund && refund.target == o.target;
             o.kind == OperationKind::Void
                 && o.status.is_live()
                 && failed
@@ -163,11 +169,15 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
         Rare::LapsedBeforeCapture => {
             confirmed(after) < confirmed(before) && before.objects.values().any(|s| *s == Standing::Voided)
         }
+        // A buyer may give back what waits for no answer alone, and a failed attempt succeeds by surprise alone.
         Rare::FreedByAPersonThenPaid => {
-            opened(CaseKind::LateSuccess) && before.left.of[Fault::Surprise as usize] > 0 && {
-                let released = |hold: &onsale_core::hold::Hold| hold.status == HoldStatus::Released;
-                before.world.holds.values().any(released)
-            }
+            let freed = |case: &Case| {
+                let order = case.order.map(|order| &after.world.orders[&order]);
+                case.kind == CaseKind::LateSuccess
+                    && order.is_some_and(|o| after.world.holds[&o.hold].status == HoldStatus::Released)
+            };
+            let expected = before.left.of[Fault::Surprise as usize] > 0;
+            expected && opened(CaseKind::LateSuccess) && after.world.cases.values().any(freed)
         }
         Rare::SecondAttemptPays => sold().is_some_and(|hold| {
             let order = hold.order.map(|order| &after.world.orders[&order]);

@@ -8,7 +8,8 @@ use onsale_core::id::{HoldId, OperationId, OrderId};
 use onsale_core::payment::OperationKind;
 use onsale_core::reconcile::CaseAction;
 
-use super::model::{Action, BUYERS, Message, Reply, Sale, State};
+use super::action::{Action, BUYERS, Message, Reply, Sale};
+use super::model::State;
 use super::provider::{Done, Heard, Standing};
 use crate::script::Page;
 
@@ -18,7 +19,6 @@ struct Names {
     holds: BTreeMap<HoldId, usize>,
     orders: BTreeMap<OrderId, usize>,
     attempts: BTreeMap<OperationId, (OrderId, usize)>,
-    callbacks: usize,
 }
 
 /// The page. Its last line is where something was wrong; lines that begin with `//` are what is done without us.
@@ -36,12 +36,15 @@ pub(super) fn tell(sale: &Sale, actions: &[Action]) -> String {
         match outcome {
             Some(outcome) => {
                 if let Action::Reach(id, done, Reply::Odd) = *action {
-                    lines.push(format!("// {time} the provider's reply is lost: {}", said(state.clone().reach(id, done))));
+                    lines.push(format!(
+                        "// {time} the provider's reply is lost: {}",
+                        said(state.clone().reach(id, done))
+                    ));
                 }
                 let line = format!("{time} {}", words.unwrap_or_default());
                 let said = catch_unwind(AssertUnwindSafe(|| page.tell(&line)));
                 lines.push(format!("{line} -> {}", said.as_deref().unwrap_or("?")));
-                names.learn(*action, &outcome, &next);
+                names.learn(&outcome, &next);
             }
             None => lines.extend(words.map(|words| format!("// {time} {words}"))),
         }
@@ -51,7 +54,7 @@ pub(super) fn tell(sale: &Sale, actions: &[Action]) -> String {
 }
 
 impl Names {
-    fn learn(&mut self, action: Action, outcome: &Outcome, after: &State) {
+    fn learn(&mut self, outcome: &Outcome, after: &State) {
         match outcome {
             Outcome::HoldPlaced(placed) => {
                 let next = self.holds.len() + 1;
@@ -68,16 +71,19 @@ impl Names {
             }
             _ => {}
         }
-        self.callbacks += usize::from(matches!(action, Action::Notify(..)));
     }
 
     fn words(&self, sale: &Sale, state: &State, action: Action) -> Option<String> {
-        let hold = |id: HoldId| (BUYERS[usize::from(state.world.holds[&id].account.as_str() == "ben")], self.holds[&id]);
-        let keeps = |operation, heard: Heard| format!("{} answers {}", self.operation(state, operation), said(heard));
+        let hold = |id: HoldId| {
+            (BUYERS[usize::from(state.world.holds[&id].account.as_str() == "ben")], self.holds[&id])
+        };
+        let keeps =
+            |operation, heard: Heard| format!("{} answers {}", self.operation(state, operation), said(heard));
         Some(match action {
             Action::Tick => return None,
             Action::Hold(buyer, choice) => {
-                let seats: Vec<String> = sale.choices[buyer][choice].iter().map(|seat| format!("A{}", seat + 1)).collect();
+                let seats: Vec<String> =
+                    sale.choices[buyer][choice].iter().map(|seat| format!("A{}", seat + 1)).collect();
                 format!("{} holds {} as h{}", BUYERS[buyer], seats.join(" "), self.holds.len() + 1)
             }
             Action::Release(id) => format!("{} releases h{}", hold(id).0, hold(id).1),
@@ -96,30 +102,44 @@ impl Names {
                 format!("operator resolves {} {about} with {action}", case.kind.as_str())
             }
             Action::Expire(id) => format!("h{} expires", self.holds[&id]),
-            Action::Begin(id) => format!("{} is referenced {}", self.attempt(id), self.named(id)),
+            Action::Begin(id, Reply::Kept) => self.naming(id),
+            Action::Begin(id, _) => format!("{} is made at the provider", self.attempt(id)),
+            Action::Take(id) => format!("{} is under way to the provider", self.operation(state, id)),
             Action::Lose(id) => keeps(id, Heard::Silence),
             Action::Reach(id, done, reply) => {
                 let heard = state.clone().reach(id, done);
                 match reply {
                     Reply::Kept => keeps(id, heard),
-                    Reply::Delayed => format!("{} reaches the provider: {}", self.operation(state, id), said(heard)),
+                    Reply::Delayed => {
+                        format!("{} reaches the provider: {}", self.operation(state, id), said(heard))
+                    }
                     Reply::Odd => keeps(id, Heard::Silence),
                 }
             }
-            Action::Ask(id, Reply::Kept) => keeps(id, Heard::Seen(state.objects[&state.world.operations[&id].attempt()])),
+            Action::Ask(id, Reply::Kept) => {
+                keeps(id, Heard::Seen(state.objects[&state.world.operations[&id].attempt()]))
+            }
             Action::Ask(id, _) => format!("{} is asked about", self.operation(state, id)),
             Action::Notify(id, Reply::Delayed) => format!("a callback about {} is read", self.attempt(id)),
-            Action::Notify(id, _) => self.callback(self.callbacks + 1, id, state.objects[&id]),
+            Action::Notify(id, _) => self.callback(state.commands + 1, id, state.objects[&id]),
             Action::Stir(id, standing) => format!("{} comes to {}", self.attempt(id), standing.word()),
-            Action::Deliver(Message::Call(id)) => return self.words(sale, state, Action::Reach(id, Done::Asked, Reply::Kept)),
+            Action::Deliver(Message::Call(id)) => {
+                return self.words(sale, state, Action::Reach(id, Done::Asked, Reply::Kept));
+            }
+            Action::Deliver(Message::Name(id)) => self.naming(id),
             Action::Deliver(Message::Answer(id, heard)) => keeps(id, heard),
-            Action::Deliver(Message::Callback(number, id, seen)) => self.callback(number as usize + 1_000, id, seen),
-            Action::Deliver(Message::Again(_, id)) => self.callback(self.callbacks, id, state.objects[&id]),
+            Action::Deliver(Message::Callback(number, id, seen)) => self.callback(number, id, seen),
+            Action::Deliver(Message::Again(number, id)) => self.callback(number, id, state.objects[&id]),
         })
     }
 
-    fn callback(&self, number: usize, attempt: OperationId, seen: Standing) -> String {
-        format!("callback ev{number} about {} says {}", self.named(attempt), seen.word())
+    fn naming(&self, attempt: OperationId) -> String {
+        format!("{} is referenced {}", self.attempt(attempt), self.named(attempt))
+    }
+
+    fn callback(&self, number: u64, attempt: OperationId, seen: Standing) -> String {
+        let (name, of) = (self.named(attempt), self.attempt(attempt));
+        format!("callback ev{number} about {name} of {of} says {}", seen.word())
     }
 
     fn attempt(&self, id: OperationId) -> String {

@@ -1,0 +1,77 @@
+//! What makes a request repeatable: its key, and the mark on an answer given again.
+
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use onsale_core::id::{AccountId, EventNo, KeyId};
+use onsale_core::idempotency::RequestKey;
+use sha2::{Digest, Sha256};
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// First 128 bits of a SHA-256 over parts, each with its length so that no two lists of parts look alike.
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    let (head, _) = digest.split_at(16);
+    u128::from_be_bytes(head.try_into().expect("sixteen bytes are sixteen bytes"))
+}
+
+/// A key's scope is (account, route); its content is the rest of the request.
+pub(super) fn request_key<'a>(
+    account: &AccountId,
+    route: &str,
+    key: &str,
+    content: impl IntoIterator<Item = &'a [u8]>,
+) -> RequestKey {
+    let id = digest([account.as_str().as_bytes(), route.as_bytes(), key.as_bytes()]);
+    RequestKey { id, digest: digest(content) }
+}
+
+/// Marks the answer to a repeated request.
+pub(super) fn mark(mut response: Response, replayed: bool) -> Response {
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// The number and the chance an event's id is made of when its maker gave a key: the same key draws the same ones, so a
+/// repeated request finds the event it made. `turn` counts on when a number turns out to be taken by another.
+pub(super) fn event_draw(by: KeyId, key: &str, turn: usize) -> (EventNo, u64) {
+    let by = by.0.to_be_bytes();
+    let bits = digest([&by[..], b"POST /v1/events", key.as_bytes(), &turn.to_be_bytes()]);
+    let no = 1 + (bits >> 64) as u32 % EventNo::MAX.0;
+    (EventNo(no), bits as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_tell_accounts_routes_and_contents_apart() {
+        let (ada, ben) = (AccountId::parse("ada").unwrap(), AccountId::parse("ben").unwrap());
+        let key =
+            |account: &AccountId, route, key, content: &[u8]| request_key(account, route, key, [content]);
+        let first = key(&ada, "r", "k", b"x");
+        assert_eq!(first, key(&ada, "r", "k", b"x"));
+        assert_ne!(first.id, key(&ben, "r", "k", b"x").id);
+        assert_ne!(first.id, key(&ada, "rk", "", b"x").id, "parts don't run into each other");
+        assert_eq!(first.id, key(&ada, "r", "k", b"y").id);
+        assert_ne!(first.digest, key(&ada, "r", "k", b"y").digest);
+    }
+
+    #[test]
+    fn a_key_draws_the_same_event_again_and_another_key_another() {
+        let draw = |by, key, turn| event_draw(KeyId(by), key, turn);
+        assert_eq!(draw(1, "k", 0), draw(1, "k", 0));
+        for other in [draw(2, "k", 0), draw(1, "l", 0), draw(1, "k", 1)] {
+            assert_ne!(draw(1, "k", 0), other);
+        }
+        assert!((1..=EventNo::MAX.0).contains(&draw(1, "k", 0).0.0));
+    }
+}
