@@ -16,7 +16,6 @@
 //! names rare states that must have been reached, so that a search which misses them fails.
 
 mod action;
-mod action;
 mod explore;
 mod key;
 mod model;

@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod contention;
+mod events;
 mod payments;
 mod sale;
 mod ties;

@@ -184,6 +184,31 @@ fn a_refused_void_of_a_failed_payment_is_no_question() {
     );
 }
 
+/// What the provider is working on can't be called off: it is not asked to again and again, and when it ends in a
+/// success, that is let go.
+#[test]
+fn a_payment_in_work_is_called_off_once() {
+    let page = "hall A1 price 1000; ttl 10s grace 0s in_doubt release
+        0s ada holds A1 as h1 -> held until 10s
+        1s ada pays h1 as o1 -> begun
+        1s o1 is referenced pi_1 -> may confirm
+        2s o1 answers processing -> nothing
+        10s h1 expires -> expired
+        o1 EXPIRED VOID_PENDING
+        11s o1 void answers refused -> applied
+        cases void_failed o1
+        12s o1 answers processing -> nothing
+        13s o1 answers processing -> nothing
+        o1 did authorize PENDING, void FAILED; o1 EXPIRED PENDING; cases void_failed o1\n";
+    check(&format!(
+        "{page}14s o1 answers authorized -> money back
+        o1 did authorize SUCCEEDED, void FAILED, void PENDING; cases late_success o1, void_failed o1
+        15s o1 void answers voided -> applied
+        cases none; o1 EXPIRED VOIDED"
+    ));
+    check(&format!("{page}14s o1 answers declined -> applied; cases none; o1 EXPIRED DECLINED"));
+}
+
 /// R-90, R-93: what isn't known is asked about ever after, and a person is told.
 #[test]
 fn an_unknown_payment_is_asked_about_and_told() {
