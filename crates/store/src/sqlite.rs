@@ -44,7 +44,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual: [`BUSY_TIMEOUT`](crate::BUSY_TIMEOUT), and no bound but the disk's.
+    /// The usual: [`BUSY_TIMEOUT`], and no bound but the disk's.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Options {
         Options { folder, clock, busy_timeout: BUSY_TIMEOUT, pages_max: None, upgrades: true }
     }

@@ -31,7 +31,7 @@ pub(super) enum Fault {
     Repeated,
     /// The provider refuses for good what it could do.
     Refused,
-    /// The provider changes its mind: a decline succeeds after all, an authorization lapses.
+    /// A decline succeeds after all; an authorization lapses, or is taken by someone at the provider.
     Surprise,
     /// An operator acts on a case.
     Act,

@@ -103,7 +103,10 @@ fn stir(state: &State, attempt: OperationId, standing: Standing, moves: &mut Vec
             to(Standing::Declined);
         }
         Standing::Declined if state.may(Fault::Surprise) => to(state.paid()),
-        Standing::Authorized if state.may(Fault::Surprise) => to(Standing::Voided),
+        Standing::Authorized if state.may(Fault::Surprise) => {
+            to(Standing::Voided);
+            to(Standing::Captured);
+        }
         Standing::Unconfirmed
         | Standing::Declined
         | Standing::Authorized

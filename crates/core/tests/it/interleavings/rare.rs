@@ -124,7 +124,10 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
             let Action::Notify(attempt, _) = action else {
                 return false;
             };
-            let reply = |message: &Message| matches!(message, Message::Answer(id, Heard::Seen(seen)) if *id == attempt && seen.has_money());
+            let reply = |message: &Message| match message {
+                Message::Answer(id, Heard::Seen(seen)) => *id == attempt && seen.has_money(),
+                _ => false,
+            };
             *outcome == Outcome::Judged(Verdict::Applied) && sells && before.under_way.iter().any(reply)
         }
         Rare::DuplicateAfterCompletion => {

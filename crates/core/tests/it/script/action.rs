@@ -235,7 +235,8 @@ impl Page {
         seen
     }
 
-    /// `callback ev1 about pi_1 [of o1] [claims o2] [content x] [at house|hall|nowhere] (says authorized ... | unread | irrelevant)`
+    /// `callback ev1 about pi_1 [of o1] [claims o2] [content x] [at house|hall|nowhere]
+    /// (says authorized ... | unread | irrelevant)`
     fn callback(&self, words: &mut Words<'_>) -> Command {
         let id = words.next();
         let (mut reference, mut claimed, mut attached, mut content, mut at) = (None, None, None, "", None);
