@@ -36,6 +36,8 @@ pub(crate) struct App {
     /// Of the buyers' and of the operators' listener.
     pub(crate) connections: [Arc<ConnectionStats>; 2],
     pub(crate) heavy: Semaphore,
+    /// Operations worked on at once; each is one open call to the provider.
+    pub(crate) payments_at_once: usize,
     /// Operations being worked on in this process.
     pub(crate) in_flight: crate::worker::payments::InFlight,
     /// True once the server is stopping.

@@ -105,6 +105,7 @@ impl Server {
             metrics: Arc::new(Metrics::new()),
             connections: [Arc::clone(&buyers_limits.stats), Arc::clone(&operators_limits.stats)],
             heavy: heavy_reads(),
+            payments_at_once: settings.payment.connections_max,
             in_flight: Default::default(),
             stopping: is_stopping,
             test_mode: mode.test,

@@ -17,8 +17,6 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::gateway::stripe::{CaptureMode, GatewayError, NewIntent, Stripe};
 
-/// Operations worked on at once. Each is one open call to the provider.
-const AT_ONCE_MAX: usize = 64;
 /// Operations taken up in one pass of test mode.
 const IN_A_PASS_MAX: usize = 10_000;
 /// How long an operation that could not be sent waits at first.
@@ -67,7 +65,7 @@ pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
     };
     let mut work = JoinSet::new();
     for view in due(app, IN_A_PASS_MAX)?.0 {
-        if work.len() >= AT_ONCE_MAX
+        if work.len() >= app.payments_at_once
             && let Some(done) = work.join_next().await
         {
             done?;
@@ -91,8 +89,8 @@ pub(crate) async fn run(app: &Arc<App>, period: Duration) {
     // Whether there may be more in the database than is waiting here.
     let mut more = true;
     loop {
-        if waiting.is_empty() && more && work.len() < AT_ONCE_MAX {
-            match due(app, AT_ONCE_MAX) {
+        if waiting.is_empty() && more && work.len() < app.payments_at_once {
+            match due(app, app.payments_at_once) {
                 Ok((views, rest)) => (waiting, more) = (views.into(), rest),
                 Err(error) => {
                     more = false;
@@ -103,12 +101,12 @@ pub(crate) async fn run(app: &Arc<App>, period: Duration) {
                 }
             }
         }
-        while work.len() < AT_ONCE_MAX
+        while work.len() < app.payments_at_once
             && let Some(view) = waiting.pop_front()
         {
             take_up(app, &gateways.for_workers, view, &mut work);
         }
-        let idle = work.len() < AT_ONCE_MAX;
+        let idle = work.len() < app.payments_at_once;
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => break,
             Some(done) = work.join_next(), if !work.is_empty() => {
