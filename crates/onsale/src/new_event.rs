@@ -13,7 +13,8 @@ use onsale_core::time::{Timestamp, seconds};
 use onsale_store::Named;
 
 use crate::http::problem::FieldError;
-use crate::http::wire::{NewEventJson, PolicyJson, parse_time};
+use crate::http::wire::event::{NewEventJson, PolicyJson};
+use crate::http::wire::parse_time;
 
 /// Longest name of an event, in characters.
 const NAME_CHARS_MAX: usize = 200;

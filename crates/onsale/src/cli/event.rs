@@ -9,7 +9,8 @@ use onsale_core::id::{EventId, EventNo, Seed};
 use onsale_store::{Clock, Named};
 
 use crate::http::problem::FieldError;
-use crate::http::wire::{EventJson, NewEventJson, PolicyJson, rfc3339};
+use crate::http::wire::event::{EventJson, NewEventJson, PolicyJson};
+use crate::http::wire::rfc3339;
 use crate::new_event;
 
 use super::offline::Offline;

@@ -16,7 +16,7 @@ use crate::gateway::stripe::CallbackError;
 use super::extract::LimitedBytes;
 use super::problem::{Code, Problem};
 use super::reasons::not_found;
-use super::wire::CallbackVerdictJson;
+use super::wire::books::CallbackVerdictJson;
 
 /// Largest message taken; the provider's are a few KiB.
 const CALLBACK_BYTES_MAX: usize = 256 * 1024;

@@ -19,7 +19,8 @@ use super::caller::{Operator, PathId, ReportReader};
 use super::extract::{ApiJson, ApiQuery};
 use super::problem::Problem;
 use super::reasons::{not_one_of, refused};
-use super::wire::{CaseActionJson, CaseJson, CasesJson, ResolutionJson, rfc3339};
+use super::wire::books::{CaseActionJson, CaseJson, CasesJson, ResolutionJson};
+use super::wire::rfc3339;
 
 /// Cases in one answer; the open ones come first, the oldest first.
 const CASES_SHOWN_MAX: u32 = 1_000;

@@ -23,7 +23,7 @@ use super::extract::{ApiJson, OptionalIdempotencyKey};
 use super::idempotency::{event_draw, mark};
 use super::problem::{Code, FieldError, Problem};
 use super::reasons::{not_found, not_one_of, refused, refused_seats};
-use super::wire::{
+use super::wire::event::{
     EventJson, NewEventJson, OnSaleJson, PriceVersionJson, PricesJson, ReportJson, SeatsStatusJson,
 };
 

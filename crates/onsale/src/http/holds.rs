@@ -26,7 +26,8 @@ use super::extract::{ApiJson, IdempotencyKey};
 use super::idempotency::{mark, request_key};
 use super::problem::{Code, FieldError, Problem};
 use super::reasons::{not_found, refused, refused_seats};
-use super::wire::{CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedSeatJson, rfc3339};
+use super::wire::rfc3339;
+use super::wire::sale::{CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedSeatJson};
 
 const ADMISSION_TOKEN: &str = "admission-token";
 

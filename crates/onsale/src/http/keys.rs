@@ -16,7 +16,7 @@ use super::caller::{Operator, PathId};
 use super::extract::ApiJson;
 use super::problem::Problem;
 use super::reasons::{not_found, not_one_of};
-use super::wire::{KeyJson, NewKeyJson};
+use super::wire::books::{KeyJson, NewKeyJson};
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(create_key)).routes(routes!(revoke_key))

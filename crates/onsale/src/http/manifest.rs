@@ -21,7 +21,7 @@ use super::caller::{Operator, PathId};
 use super::extract::{ApiQuery, LimitedBytes};
 use super::problem::{Code, Problem};
 use super::reasons::{not_found, refused};
-use super::wire::{ManifestJson, ManifestTakenJson};
+use super::wire::manifest::{ManifestJson, ManifestTakenJson};
 
 /// Largest manifest taken: 200,000 seats of a pretix plan are about 20 MiB.
 const MANIFEST_BYTES_MAX: usize = 32 * 1024 * 1024;

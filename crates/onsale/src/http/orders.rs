@@ -20,7 +20,7 @@ use super::extract::ApiQuery;
 use super::holds::{may_see, priced};
 use super::problem::Problem;
 use super::reasons::not_found;
-use super::wire::{NextActionJson, OrderJson};
+use super::wire::sale::{NextActionJson, OrderJson};
 
 /// Longest an answer is held back.
 const WAIT_S_MAX: u64 = 30;

@@ -18,7 +18,7 @@ use super::extract::ApiQuery;
 use super::manifest::matches_etag;
 use super::problem::{Code, Problem};
 use super::reasons::not_found;
-use super::wire::{SeatChangesJson, SeatsJson};
+use super::wire::sale::{SeatChangesJson, SeatsJson};
 
 const CACHING: &str = "public, max-age=1, s-maxage=1, stale-while-revalidate=2, stale-if-error=30";
 

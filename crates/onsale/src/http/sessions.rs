@@ -12,7 +12,8 @@ use crate::app::App;
 use crate::auth::SESSION_TTL_MS;
 
 use super::problem::{Code, Problem};
-use super::wire::{SessionJson, rfc3339};
+use super::wire::rfc3339;
+use super::wire::sale::SessionJson;
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(create_session))

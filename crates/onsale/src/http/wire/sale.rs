@@ -1,0 +1,118 @@
+//! What buyers send and see: sessions, the seat map, holds, checkout, orders.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A seat with its price.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PricedSeatJson {
+    pub(crate) seat_id: String,
+    pub(crate) price_level: String,
+    pub(crate) amount_minor: i64,
+}
+
+/// Seats or places to be held.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewHoldJson {
+    /// Seat ids.
+    pub(crate) seats: Option<Vec<String>>,
+    /// Standing places; not sold by this version.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) ga: Option<serde_json::Value>,
+    /// Seats chosen for the buyer; not offered by this version.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) best_available: Option<serde_json::Value>,
+}
+
+/// A hold.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HoldJson {
+    pub(crate) hold_id: String,
+    pub(crate) event_id: String,
+    pub(crate) account_id: String,
+    /// `ACTIVE`, `PAYMENT_PENDING`, `CONVERTED`, `RELEASED` or `EXPIRED`.
+    pub(crate) status: &'static str,
+    pub(crate) expires_at: String,
+    pub(crate) seats: Vec<PricedSeatJson>,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) ga: Vec<serde_json::Value>,
+    pub(crate) total_minor: i64,
+    pub(crate) currency: String,
+    pub(crate) price_version: u32,
+}
+
+/// What to pay with.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckoutJson {
+    /// The provider's token of the card.
+    #[schema(example = "pm_card_visa")]
+    pub(crate) payment_method_token: String,
+    /// Where to send the confirmation.
+    pub(crate) email: Option<String>,
+    /// Where the buyer's browser goes after extra authentication; https, or http on loopback.
+    pub(crate) return_url: Option<String>,
+}
+
+/// What the buyer must do next.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NextActionJson {
+    /// `redirect`.
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) url: String,
+}
+
+/// A payment that has begun.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CheckoutBegunJson {
+    pub(crate) order_id: String,
+    pub(crate) order_status: &'static str,
+    pub(crate) payment_status: &'static str,
+}
+
+/// An order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OrderJson {
+    pub(crate) order_id: String,
+    pub(crate) hold_id: String,
+    pub(crate) event_id: String,
+    /// `AWAITING_PAYMENT`, `CONFIRMED`, `CANCELLED` or `EXPIRED`.
+    pub(crate) order_status: &'static str,
+    /// A state named `…_PENDING` is not done.
+    pub(crate) payment_status: &'static str,
+    pub(crate) seats: Vec<PricedSeatJson>,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) ga: Vec<serde_json::Value>,
+    pub(crate) total_minor: i64,
+    pub(crate) currency: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_action: Option<NextActionJson>,
+    pub(crate) tickets_ready: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SeatsJson {
+    pub(crate) version: u64,
+    pub(crate) epoch: u64,
+    /// One digit for each seat by ordinal: 0 available, 1 held, 2 sold, 3 not for sale.
+    pub(crate) states: String,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) ga: Vec<serde_json::Value>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SeatChangesJson {
+    pub(crate) from: u64,
+    pub(crate) version: u64,
+    /// Ordinal and digit.
+    pub(crate) changes: Vec<(u32, u8)>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionJson {
+    pub(crate) session_token: String,
+    pub(crate) account_id: String,
+    pub(crate) expires_at: String,
+}
