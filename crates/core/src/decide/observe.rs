@@ -130,8 +130,8 @@ fn still_open(
         return Effect::Nothing;
     }
     let (order, was) = (operation.order, operation.status);
-    // What the provider is working on can't be called off: its end is waited for, and whoever has the seats by then, a
-    // success is judged when it comes.
+    // What the provider is working on can't be called off. Its end is waited for, and a success is judged when it
+    // comes: asking for a void at every word would only be refused each time, and never end.
     let in_work = status == OperationStatus::Pending;
     if !in_work && !checkout::may_send_authorization(state, attempt, now) {
         let moved = live_on(state, order, attempt, OperationKind::Void).is_none();

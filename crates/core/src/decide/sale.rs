@@ -30,16 +30,19 @@ pub(super) fn replace_manifest(state: &mut Snapshot, no: EventNo, manifest: &Arc
     }
     let version = event.manifest_version + 1;
     // Prices belong to the levels of a manifest: with a new one they are to be set anew.
-    let price_version = event.price_version + 1;
+    let had_prices = event.price_version > 0;
+    let price_version = event.price_version + u32::from(had_prices);
     let event = state.events.change(&no);
     event.manifest_version = version;
     event.seat_count = manifest.seats.len() as u32;
     event.price_level_count = manifest.price_levels.len() as u16;
     event.price_version = price_version;
-    let unpriced = PriceTable(vec![None; manifest.price_levels.len()].into());
-    state.prices.insert((no, price_version), unpriced.clone());
     state.bulk.push(Bulk::Manifest(no, version, Arc::clone(manifest)));
-    state.bulk.push(Bulk::Prices(no, price_version, unpriced));
+    if had_prices {
+        let unpriced = PriceTable(vec![None; manifest.price_levels.len()].into());
+        state.prices.insert((no, price_version), unpriced.clone());
+        state.bulk.push(Bulk::Prices(no, price_version, unpriced));
+    }
     state.append(no, LogKind::ManifestReplaced { manifest_version: version });
     Outcome::ManifestReplaced { version }
 }
@@ -57,8 +60,8 @@ pub(super) fn set_prices(
         return Outcome::Refused(Refusal::ManifestChanged);
     }
     let mut prices: Vec<Option<i64>> = match state.prices.get(&(no, event.price_version)) {
-        Some(table) => table.0.to_vec(),
-        None => vec![None; event.price_level_count as usize],
+        Some(table) if event.price_version > 0 => table.0.to_vec(),
+        _ => vec![None; event.price_level_count as usize],
     };
     for (level, amount_minor) in levels {
         match prices.get_mut(*level as usize) {
@@ -88,7 +91,10 @@ pub(super) fn set_on_sale(state: &mut Snapshot, no: EventNo, status: EventStatus
                 return Outcome::Refused(Refusal::NotReady("the event has no seats: put a manifest first"));
             }
             let prices = state.prices.get(&(no, event.price_version));
-            if !prices.is_some_and(|prices| prices.0.iter().all(Option::is_some)) {
+            let is_whole = |prices: &PriceTable| {
+                prices.0.len() == event.price_level_count as usize && prices.0.iter().all(Option::is_some)
+            };
+            if !prices.is_some_and(is_whole) {
                 return Outcome::Refused(Refusal::NotReady("not every price level has a price"));
             }
         }

@@ -1,19 +1,21 @@
-//! Every interleaving, within bounds. Two buyers, up to three seats and a provider that delays, loses, repeats and
-//! refuses: all that may happen in any order is tried, over the real `decide`, until no state is new.
+//! Every interleaving, within bounds. Two buyers, up to three seats and a provider that delays, loses,
+//! repeats and refuses: all that may happen in any order is tried, over the real `decide`, until no state is
+//! new.
 //!
-//! The rows are those of [`crate::world`], whose invariants are checked after every decision. The clock stands at 0, and
-//! then at the instant before, at and after each of the two deadlines of a first hold; the grace is as long as a hold
-//! lives, so that the second deadline is also that of a hold placed at the first. What is sent to the provider may be
-//! done at any later instant, and callbacks come at any instant or never, without being counted. What is counted, by
-//! each table below:
+//! The rows are those of [`crate::world`], whose invariants are checked after every decision. The clock
+//! stands at 0, and then at the instant before, at and after each of the two deadlines of a first hold; the
+//! grace is as long as a hold lives, so that the second deadline is also that of a hold placed at the first.
+//! What is sent to the provider may be done at any later instant, and callbacks come at any instant or never,
+//! without being counted. What is counted, by each table below:
 //!
 //! - holds placed, and attempts to pay, by both buyers together;
-//! - faults, all together and of each kind: a request, a reply, a reading or a callback that comes later than what
-//!   happens after it; a request or a reply that is lost; a callback that is repeated; a request the provider refuses for
-//!   good; a decline that succeeds after all or an authorization that lapses; an act of an operator on a case.
+//! - faults, all together and of each kind: a request, a reply, a reading or a callback that comes later than
+//!   what happens after it; a request or a reply that is lost; a callback that is repeated; a request the
+//!   provider refuses for good; a surprise, which is a decline that succeeds after all, or an authorization
+//!   that lapses or is taken by somebody at the provider; an act of an operator on a case.
 //!
-//! In every state that is reached, the sale is also left to its workers: see [`properties::settles`]. And each table
-//! names rare states that must have been reached, so that a search which misses them fails.
+//! In every state that is reached, the sale is also left to its workers: see [`properties::settles`]. And
+//! each table names rare states that must have been reached, so that a search which misses them fails.
 
 mod action;
 mod explore;
@@ -113,7 +115,7 @@ const ONE_KEEP: Table = table(
     ANY,
     (2, 1),
     ANY_ONE,
-    11_500,
+    11_700,
     &[
         TakenOverAtTheInstant,
         CallbackBeforeReply,
@@ -124,6 +126,7 @@ const ONE_KEEP: Table = table(
         DoubtCompleted,
         DoubtFreedByVoid,
         FreedByAPersonThenPaid,
+        VoidFoundItTaken,
         StaleSuccessAfterVoid,
     ],
 );
@@ -139,7 +142,7 @@ const ONE_RELEASE: Table = table(
     ANY,
     (2, 1),
     ANY_ONE_BUT_A_DELAY,
-    5_400,
+    5_700,
     &[
         TakenOverAtTheInstant,
         DuplicateAfterCompletion,
@@ -147,6 +150,7 @@ const ONE_RELEASE: Table = table(
         SoldAtTheLastInstant,
         LateSuccessRefused,
         RefusedAtTheDeadline,
+        VoidFoundItTaken,
         FreedByAPersonThenPaid,
     ],
 );
@@ -231,7 +235,7 @@ const SECOND_ATTEMPT: Table = table(
     &[Declined],
     (2, 2),
     A_LOSS_OR_A_SURPRISE,
-    9_500,
+    9_700,
     &[
         TakenOverAtTheInstant,
         LapsedBeforeCapture,
@@ -242,6 +246,7 @@ const SECOND_ATTEMPT: Table = table(
         DoubtCompleted,
         SecondAttemptExpiredUnknown,
         DoubtFreedByVoid,
+        VoidFoundItTaken,
     ],
 );
 

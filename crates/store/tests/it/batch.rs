@@ -247,7 +247,7 @@ fn a_batch_decides_like_its_commands_one_after_the_other() {
             Outcome::ManifestReplaced { version: 2 },
             Outcome::Refused(Refusal::ManifestChanged),
             Outcome::SeatsStatusSet,
-            Outcome::PricesSet { price_version: 3 },
+            Outcome::PricesSet { price_version: 1 },
             Outcome::OnSaleSet,
         ]
     );

@@ -45,10 +45,10 @@ fn an_event_is_made_laid_out_priced_and_opened() {
     };
     assert_eq!(price(1, &[(0, 100)]), Outcome::Refused(Refusal::ManifestChanged));
     assert_eq!(price(2, &[(2, 100)]), Outcome::Refused(Refusal::NotFound));
-    assert_eq!(price(2, &[(0, 100)]), Outcome::PricesSet { price_version: 3 });
-    assert_eq!(price(2, &[(1, 200)]), Outcome::PricesSet { price_version: 4 });
+    assert_eq!(price(2, &[(0, 100)]), Outcome::PricesSet { price_version: 1 });
+    assert_eq!(price(2, &[(1, 200)]), Outcome::PricesSet { price_version: 2 });
     let view = world.store.read(|db| db.manifest(HALL)).unwrap().expect("there is a manifest");
-    assert_eq!((view.version, view.price_version, view.prices), (2, 4, vec![Some(100), Some(200)]));
+    assert_eq!((view.version, view.price_version, view.prices), (2, 2, vec![Some(100), Some(200)]));
     assert_eq!(set_on_sale(&world, EventStatus::Open), Outcome::OnSaleSet);
     let frozen = world.submit(Command::ReplaceManifest { event: HALL, manifest: Arc::new(manifest(1)) });
     assert_eq!(frozen, Outcome::Refused(Refusal::ManifestFrozen));

@@ -1,5 +1,5 @@
-//! The search: breadth first, each state once, until no state is new. What is found wrong is told with the shortest way
-//! to it.
+//! The search: breadth first, each state once, until no state is new. What is found wrong is told with the
+//! shortest way to it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -27,7 +27,8 @@ pub(super) struct Explored {
     pub(super) rare: Vec<(Rare, Vec<Action>)>,
 }
 
-/// How a state was first reached, and what is being tried in it now: enough to tell the way when something is wrong.
+/// How a state was first reached, and what is being tried in it now: enough to tell the way when something is
+/// wrong.
 #[derive(Default)]
 pub(super) struct Way {
     from: Vec<(u32, Action)>,

@@ -1,5 +1,5 @@
-//! What of a state matters to its future. Two histories that leave the same of it are one state: rows that can't move
-//! any more are forgotten, ids are numbered anew, and the two buyers may change places.
+//! What of a state matters to its future. Two histories that leave the same of it are one state: rows that
+//! can't move any more are forgotten, ids are numbered anew, and the two buyers may change places.
 
 use std::rc::Rc;
 
@@ -17,8 +17,8 @@ use super::provider::{Heard, Standing};
 pub(super) type Key = Box<[u8]>;
 
 impl State {
-    /// Drops what can't influence the future: the log, numbers of changes, cases that are closed, callbacks that have
-    /// had their say, and whatever belongs to a hold that is over and owes nobody anything.
+    /// Drops what can't influence the future: the log, numbers of changes, cases that are closed, callbacks
+    /// that have had their say, and whatever belongs to a hold that is over and owes nobody anything.
     pub(super) fn forget(&mut self) {
         let world = &mut self.world;
         if !world.log.is_empty() {
@@ -55,7 +55,8 @@ impl State {
         }
     }
 
-    /// Whether a hold binds nothing, its order is over, its money is settled, and nothing about it is under way.
+    /// Whether a hold binds nothing, its order is over, its money is settled, and nothing about it is under
+    /// way.
     fn is_over(&self, hold: &Hold) -> bool {
         let order = hold.order.map(|order| &self.world.orders[&order]);
         let unpaid = |order: &Order| matches!(order.status, OrderStatus::Cancelled | OrderStatus::Expired);
@@ -114,11 +115,11 @@ impl State {
         self.written(false).min(self.written(true)).into()
     }
 
-    /// The rows, the provider and what is under way; with the buyers changed for each other and the seats counted from
-    /// the other end, or not.
+    /// The rows, the provider and what is under way; with the buyers changed for each other and the seats
+    /// counted from the other end, or not.
     fn written(&self, mirrored: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
-        out.push(self.at as u8);
+        out.extend([self.at as u8, u8::from(self.surprised)]);
         let buyer = |hold: &Hold| {
             let at = usize::from(hold.account.as_str() == BUYERS[1]);
             (at != 0) != mirrored

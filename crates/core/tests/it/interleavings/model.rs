@@ -1,5 +1,5 @@
-//! One state of a sale: the stored rows, what the provider has, what is under way between the two, the time, and how
-//! much may still happen. What comes of an action in it, by the real `decide`.
+//! One state of a sale: the stored rows, what the provider has, what is under way between the two, the time,
+//! and how much may still happen. What comes of an action in it, by the real `decide`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +35,9 @@ pub(super) struct State {
     pub(super) refused: BTreeSet<OperationId>,
     pub(super) under_way: BTreeSet<Message>,
     pub(super) left: Left,
+    /// Whether the provider has done what nobody asked of it, which excuses some of what the books don't
+    /// know.
+    pub(super) surprised: bool,
     /// Commands so far, for new ids.
     pub(super) commands: u64,
 }
@@ -51,13 +54,15 @@ impl State {
             refused: BTreeSet::new(),
             under_way: BTreeSet::new(),
             left: sale.limits,
+            surprised: false,
             commands: 0,
         };
         state.forget();
         state
     }
 
-    /// The instants at which something may end, each with the one before and the one after, and then a later time.
+    /// The instants at which something may end, each with the one before and the one after, and then a later
+    /// time.
     pub(super) fn now(&self) -> Timestamp {
         let policy = &self.world.hall().policy;
         let (ttl, end) = (policy.hold_ttl_ms, policy.hold_ttl_ms + policy.payment_grace_ms);
@@ -93,10 +98,8 @@ impl State {
         left.faults = left.faults.saturating_sub(1);
         left.of[fault as usize] = left.of[fault as usize].saturating_sub(1);
         if left.faults == 0 {
-            // Which have happened makes no difference any more, but for what a surprise excuses.
-            let surprise = left.of[Fault::Surprise as usize];
+            // Which of them have happened makes no difference any more.
             left.of = [0; FAULTS];
-            left.of[Fault::Surprise as usize] = surprise;
         }
     }
 
@@ -199,6 +202,7 @@ impl State {
                 let before = self.objects.insert(attempt, standing);
                 if matches!(before, Some(Standing::Declined | Standing::Authorized)) {
                     self.spend(Fault::Surprise);
+                    self.surprised = true;
                 }
                 None
             }

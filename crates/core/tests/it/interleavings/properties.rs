@@ -1,34 +1,54 @@
-//! What must hold in every state and after every step, beside the invariants of [`crate::world`] that hold after every
-//! decision; and the rare states that a search must have come to.
+//! What must hold in every state and after every step, beside the invariants of [`crate::world`] that hold
+//! after every decision; and the rare states that a search must have come to.
 
 use std::cell::RefCell;
 
 use onsale_core::command::{Expiry, Outcome};
 use onsale_core::event::InDoubt;
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::SeatOrdinal;
+use onsale_core::id::{HoldId, SeatOrdinal};
+use onsale_core::limits::AUTHORIZE_WINDOW_MS_MIN;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
 use onsale_core::reconcile::{CaseAction, CaseStatus, Verdict};
 use onsale_core::seat_map::SeatStatus;
 
-use super::action::{Action, Fault, Message, Reply, Sale};
+use super::action::{Action, Message, Reply, Sale};
 use super::explore::{Known, Way};
 use super::model::State;
 use super::moves;
 use super::provider::Standing;
 use crate::world::HALL;
 
-/// After a step: what was refused has changed nothing, seats go where they may, and nothing is begun too late.
+/// After a step: what was refused has changed nothing, seats go where they may, and nothing is begun too
+/// late.
 pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, after: &State, sale: &Sale) {
     if let (Action::Hold(buyer, choice), Some(outcome)) = (action, outcome) {
         let free = sale.choices[buyer][choice].iter().all(|seat| is_free(before, SeatOrdinal(*seat)));
         let placed = matches!(outcome, Outcome::HoldPlaced(_));
         assert_eq!(placed, free, "seats are given to whoever asks when nothing binds them: {outcome:?}");
     }
+    if let (Action::Release(hold), Some(outcome)) = (action, outcome) {
+        let released = *outcome == Outcome::HoldReleased;
+        assert_eq!(
+            released,
+            !is_asked(before, hold),
+            "a hold is given back when no payment is open: {outcome:?}"
+        );
+    }
+    if let (Action::Pay(hold), Some(outcome)) = (action, outcome) {
+        let begun = matches!(outcome, Outcome::CheckoutBegun(_));
+        assert_eq!(begun, may_be_paid(before, hold), "a hold in time is paid once: {outcome:?}");
+    }
     if let (Action::Expire(hold), Some(Outcome::Expiry(expiry))) = (action, outcome) {
-        let due = before.world.holds[&hold].expires_at <= before.now();
-        assert_eq!(*expiry != Expiry::NotDue, due, "a hold ends at its time and not before: {expiry:?}");
+        let row = &before.world.holds[&hold];
+        let doubt = row.status == HoldStatus::PaymentPending && keeps(before) && is_known(before, hold);
+        let expected = match row.expires_at <= before.now() {
+            true if doubt => Expiry::InDoubt,
+            true => Expiry::Expired,
+            false => Expiry::NotDue,
+        };
+        assert_eq!(*expiry, expected, "a hold ends at its time, not before, and not in doubt: {row:?}");
     }
     if let Action::Deliver(Message::Again(..)) = action {
         assert_eq!(outcome, Some(&Outcome::Judged(Verdict::Duplicate)), "a callback counts once");
@@ -45,17 +65,45 @@ pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, af
 
 /// Whether nothing binds a seat, by the rows and the clock alone.
 fn is_free(state: &State, seat: SeatOrdinal) -> bool {
-    let keeps = state.world.hall().policy.in_doubt == InDoubt::Keep;
     let binds = |hold: &&Hold| {
         let pending = hold.status == HoldStatus::PaymentPending;
-        hold.seats.contains(&seat) && (hold.expires_at > state.now() || pending && keeps)
+        hold.seats.contains(&seat) && (hold.expires_at > state.now() || pending && keeps(state))
     };
     let sold = matches!(state.world.seats[&(HALL, seat)].status, SeatStatus::Sold { .. });
     !sold && !state.live().any(|hold| binds(&hold))
 }
 
-/// A seat is sold to one order; it comes back only when that order's money can't be had; and it is sold only to a hold
-/// that binds it, for money that is there.
+/// Whether only proof ends a payment that was begun in time.
+fn keeps(state: &State) -> bool {
+    state.world.hall().policy.in_doubt == InDoubt::Keep
+}
+
+/// The attempts of a hold whose answer is still to come.
+fn asked(state: &State, hold: HoldId) -> impl Iterator<Item = &Operation> {
+    let order = state.world.holds[&hold].order;
+    let attempts = state.world.operations.values().filter(|o| o.kind == OperationKind::Authorize);
+    attempts.filter(move |attempt| Some(attempt.order) == order && attempt.status.is_live())
+}
+
+fn is_asked(state: &State, hold: HoldId) -> bool {
+    asked(state, hold).next().is_some()
+}
+
+/// Whether the provider has heard of one of them.
+fn is_known(state: &State, hold: HoldId) -> bool {
+    asked(state, hold).any(|attempt| attempt.reference.is_some())
+}
+
+/// Whether a payment of a hold may begin: before its deadline, with time enough for an answer.
+fn may_be_paid(state: &State, id: HoldId) -> bool {
+    let (hold, now) = (&state.world.holds[&id], state.now());
+    let grace = if hold.grace_used { 0 } else { state.world.hall().policy.payment_grace_ms };
+    let time = hold.expires_at.plus_ms(grace).since_ms(now);
+    hold.expires_at > now && time >= AUTHORIZE_WINDOW_MS_MIN && !is_asked(state, id)
+}
+
+/// A seat is sold to one order; it comes back only when that order's money can't be had; and it is sold only
+/// to a hold that binds it, for money that is there.
 fn sold(before: &State, was: SeatStatus, after: &State, is: SeatStatus) {
     match (was, is) {
         (SeatStatus::Sold { order: first, .. }, SeatStatus::Sold { order, .. }) => {
@@ -70,19 +118,18 @@ fn sold(before: &State, was: SeatStatus, after: &State, is: SeatStatus) {
         (_, SeatStatus::Sold { hold, order }) => {
             let hold = &before.world.holds[&hold];
             let pending = hold.status == HoldStatus::PaymentPending;
-            let keeps = before.world.hall().policy.in_doubt == InDoubt::Keep;
-            let bound = hold.expires_at > before.now() || pending && keeps;
+            let bound = hold.expires_at > before.now() || pending && keeps(before);
             assert!(hold.status.is_live() && bound, "seats are sold to a hold that binds them: {hold:?}");
             let paid = after.world.orders[&order].paid_by.expect("a sold order was paid");
-            let money = after.objects[&paid].has_money() || after.left.of[Fault::Surprise as usize] == 0;
+            let money = after.objects[&paid].has_money() || after.surprised;
             assert!(money, "seats are sold for money: the provider has {:?}", after.objects[&paid]);
         }
         _ => {}
     }
 }
 
-/// An authorization is sent only in time, for an order that awaits it and that nobody has called off; money is taken
-/// only for seats that are sold.
+/// An authorization is sent only in time, for an order that awaits it and that nobody has called off; money
+/// is taken only for seats that are sold.
 fn may_be_sent(state: &State, operation: &Operation) {
     let order = &state.world.orders[&operation.order];
     let hold = &state.world.holds[&order.hold];
@@ -103,11 +150,25 @@ fn may_be_sent(state: &State, operation: &Operation) {
     assert!(may, "{operation:?} is sent for {order:?}, {hold:?}");
 }
 
-/// More than there are causes to let money go or to give it back, each with its refusal and a person who tries again.
+/// A hold has its first deadline, and one grace beside it as long as its payment is open.
+fn has_its_time(state: &State, hold: &Hold) {
+    let policy = &state.world.hall().policy;
+    let first = hold.created_at.plus_ms(policy.hold_ttl_ms);
+    let until = match hold.status == HoldStatus::PaymentPending {
+        true => first.plus_ms(policy.payment_grace_ms),
+        false => first,
+    };
+    assert_eq!((hold.first_expires_at, hold.expires_at), (first, until), "the time of {hold:?}");
+}
+
+/// More than there are causes to let money go or to give it back, each with its refusal and a person who
+/// tries again.
 const OPERATIONS_MAX: usize = 6;
 
 /// The provider's book and ours, whatever is under way: all money is somewhere where somebody will find it.
+/// Money that was taken and is neither on its way back nor asked about pays for an order; and a seat has one.
 pub(super) fn always(state: &State) {
+    state.live().for_each(|hold| has_its_time(state, hold));
     for (attempt, standing) in state.attempts() {
         let order = &state.world.orders[&attempt.order];
         let on_it = |kind| {
@@ -122,7 +183,7 @@ pub(super) fn always(state: &State) {
             || lives(OperationKind::Void)
             || lives(OperationKind::Refund);
         // A success after the provider's own final no is learned from a callback or its list alone.
-        let unheard = attempt.status == OperationStatus::Failed && surprised(state);
+        let unheard = attempt.status == OperationStatus::Failed && state.surprised;
         let asked_for =
             OPERATIONS_MAX >= on_it(OperationKind::Void).count() + on_it(OperationKind::Refund).count();
         assert!(asked_for, "the provider is asked for the same again and again: {attempt:?}");
@@ -141,7 +202,7 @@ pub(super) fn always(state: &State) {
                 assert!(!pays && lives(OperationKind::Refund), "money was given back unasked: {attempt:?}");
             }
             Standing::Voided => {
-                let lapsed = surprised(state);
+                let lapsed = state.surprised;
                 assert!(
                     lapsed || !pays && lives(OperationKind::Void),
                     "money was let go unasked: {attempt:?}"
@@ -152,35 +213,30 @@ pub(super) fn always(state: &State) {
             }
         }
         if standing == Standing::Captured && state.paid() == Standing::Authorized {
-            assert!(
-                surprised(state) || lives(OperationKind::Capture),
-                "money was taken unasked: {attempt:?}"
-            );
+            assert!(state.surprised || lives(OperationKind::Capture), "money was taken unasked: {attempt:?}");
         }
     }
 }
 
-fn surprised(state: &State) -> bool {
-    state.left.of[Fault::Surprise as usize] == 0
-}
-
-/// More clock than any sale needs to come to rest.
+/// More clock, and more work, than any sale needs to come to rest.
 const INSTANTS_MAX: usize = 16;
+const STEPS_MAX: usize = 100;
 
-/// Left to the workers, with time passing and the provider telling the truth, a sale comes to rest: nothing is live,
-/// and what is still asked needs a person. `known` are states from which this has been seen.
+/// Left to the workers, with time passing and the provider telling the truth, a sale comes to rest: nothing
+/// is live, and what is still asked needs a person. `known` are states from which this has been seen.
 pub(super) fn settles(state: &State, sale: &Sale, known: &mut Known, way: &RefCell<Way>) {
-    let mut state = state.clone();
-    loop {
-        if !known.insert(state.rows()) {
-            return;
-        }
+    let (mut state, mut passed) = (state.clone(), Vec::new());
+    while !known.contains(&state.rows()) {
+        assert!(!passed.contains(&state.rows()), "the workers go round in circles");
+        passed.push(state.rows());
         if state.is_settled() {
-            return at_rest(state, sale, way);
+            at_rest(state, sale, way);
+            break;
         }
         state = work(&state, sale, way);
         always(&state);
     }
+    known.extend(passed);
 }
 
 /// The next thing that a worker does and that changes something.
@@ -198,14 +254,17 @@ fn work(state: &State, sale: &Sale, way: &RefCell<Way>) -> State {
 }
 
 fn to_rest(mut state: State, sale: &Sale, way: &RefCell<Way>) -> State {
-    while !state.is_settled() {
+    for _ in 0..STEPS_MAX {
+        if state.is_settled() {
+            return state;
+        }
         state = work(&state, sale, way);
     }
-    state
+    panic!("the workers never come to rest");
 }
 
-/// Nothing is live. When the provider has told what it has to tell, and a person has done what only a person may, no
-/// question is left and the provider's book is ours.
+/// Nothing is live. When the provider has told what it has to tell, and a person has done what only a person
+/// may, no question is left and the provider's book is ours.
 fn at_rest(mut state: State, sale: &Sale, way: &RefCell<Way>) {
     only_questions_for_a_person(&state);
     let attempts: Vec<_> = state.objects.keys().copied().collect();

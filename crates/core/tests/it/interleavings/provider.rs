@@ -79,9 +79,9 @@ pub(super) enum Done {
     Refused,
 }
 
-/// A request reaches an object; what the provider says. A request repeated under its key changes nothing, and one that
-/// comes too late is answered with what the object has become, as the worker reads it back (`paid` is what a confirmed
-/// object comes to).
+/// A request reaches an object; what the provider says. A request repeated under its key changes nothing, and
+/// one that comes too late is answered with what the object has become, as the worker reads it back (`paid`
+/// is what a confirmed object comes to).
 pub(super) fn reach(object: &mut Standing, kind: OperationKind, done: Done, paid: Standing) -> Heard {
     let next = match (kind, *object) {
         (OperationKind::Authorize, Standing::Unconfirmed) => match done {

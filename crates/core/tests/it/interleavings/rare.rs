@@ -1,4 +1,5 @@
-//! States that are easily missed. A search that must come to one and doesn't has proven less than it seems to.
+//! States that are easily missed. A search that must come to one and doesn't has proven less than it seems
+//! to.
 
 use onsale_core::command::{Effect, Outcome};
 use onsale_core::event::InDoubt;
@@ -7,7 +8,7 @@ use onsale_core::order::OrderStatus;
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
 use onsale_core::reconcile::{Case, CaseKind, CaseStatus, Verdict};
 
-use super::action::{Action, Fault, Message};
+use super::action::{Action, Message};
 use super::model::State;
 use super::provider::{Heard, Standing};
 
@@ -172,15 +173,15 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
         Rare::LapsedBeforeCapture => {
             confirmed(after) < confirmed(before) && before.objects.values().any(|s| *s == Standing::Voided)
         }
-        // A buyer may give back what waits for no answer alone, and a failed attempt succeeds by surprise alone.
+        // A buyer may give back what waits for no answer alone, and a failed attempt succeeds by surprise
+        // alone.
         Rare::FreedByAPersonThenPaid => {
             let freed = |case: &Case| {
                 let order = case.order.map(|order| &after.world.orders[&order]);
                 case.kind == CaseKind::LateSuccess
                     && order.is_some_and(|o| after.world.holds[&o.hold].status == HoldStatus::Released)
             };
-            let expected = before.left.of[Fault::Surprise as usize] > 0;
-            expected && opened(CaseKind::LateSuccess) && after.world.cases.values().any(freed)
+            !before.surprised && opened(CaseKind::LateSuccess) && after.world.cases.values().any(freed)
         }
         Rare::SecondAttemptPays => sold().is_some_and(|hold| {
             let order = hold.order.map(|order| &after.world.orders[&order]);

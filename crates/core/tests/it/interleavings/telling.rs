@@ -21,7 +21,8 @@ struct Names {
     attempts: BTreeMap<OperationId, (OrderId, usize)>,
 }
 
-/// The page. Its last line is where something was wrong; lines that begin with `//` are what is done without us.
+/// The page. Its last line is where something was wrong; lines that begin with `//` are what is done without
+/// us.
 pub(super) fn tell(sale: &Sale, actions: &[Action]) -> String {
     let (mut page, mut state, mut names) = (Page::default(), State::new(sale), Names::default());
     let mut lines = vec![sale.hall.to_owned()];

@@ -185,14 +185,14 @@ fn a_price_that_has_changed_is_not_paid() {
         "hall A1 B1 price 1000; ttl 300s
         0s ada holds A1 as h1 -> held until 300s
         0s ben holds B1 as h2 -> held until 300s
-        1s operator prices B 1200 -> prices 3
+        1s operator prices B 1200 -> prices 2
         2s ada pays h1 as o1 -> begun
         2s ben pays h2 key k1 -> price changed
         2s ben releases h2 -> released
         2s ben holds B1 as h3 -> held until 302s
         3s ben pays h3 as o3 -> begun
         3s o1 is referenced pi_1 -> may confirm
-        4s operator prices A 1500 -> prices 4
+        4s operator prices A 1500 -> prices 3
         5s o1 answers authorized -> applied
         o1 CONFIRMED AUTHORIZED
         6s o3 is referenced pi_3 -> may confirm

@@ -44,9 +44,9 @@ fn the_manifest_is_frozen_by_the_first_opening() {
         1s operator replaces A1 B1 -> manifest 2
         1s ada holds A1 reading 1 -> not on sale
         1s operator opens -> no: not every price level has a price
-        2s operator prices A 1000 -> prices 4
+        2s operator prices A 1000 -> prices 3
         2s operator opens -> no: not every price level has a price
-        2s operator prices B 900 -> prices 5
+        2s operator prices B 900 -> prices 4
         2s operator opens -> set
         3s operator replaces A1 -> manifest frozen
         3s ada holds A1 reading 1 -> manifest changed
@@ -95,8 +95,8 @@ fn prices_hold_for_what_comes_after() {
         0s ada holds A1 as h1 -> held until 300s
         together
         1s ben holds B1 as h3 -> held until 301s
-        1s operator prices A 2000 -> prices 3
-        1s operator prices B 500 -> prices 4
+        1s operator prices A 2000 -> prices 2
+        1s operator prices B 500 -> prices 3
         1s ben holds A2 as h2 -> held until 301s
         1s ada pays h1 -> price changed
         end

@@ -60,7 +60,7 @@ fn an_event_is_set_up_while_nobody_serves() {
     ] {
         run(&[&["event", "prices", id], prices].concat()).refused(words);
     }
-    assert_eq!(run(&["event", "prices", id, "Stalls=2500", "Circle=4500"]).ok(), "prices version 2\n");
+    assert_eq!(run(&["event", "prices", id, "Stalls=2500", "Circle=4500"]).ok(), "prices version 1\n");
     for (command, status) in [("open", "OPEN"), ("pause", "PAUSED"), ("close", "CLOSED"), ("open", "OPEN")] {
         assert_eq!(run(&["event", command, id]).ok(), format!("{id} is {status}\n"));
         assert_eq!(text(&show(), "status"), status);
