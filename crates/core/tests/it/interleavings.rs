@@ -61,6 +61,7 @@ const TWO_DELAYS: Faults = (2, [2, 0, 0, 0, 0, 0]);
 const A_LOSS_OR_A_SURPRISE: Faults = (1, [0, 1, 0, 0, 1, 0]);
 const A_REFUSAL: Faults = (1, [0, 0, 0, 1, 0, 0]);
 
+/// What a table bounds: the choices, what an attempt may come to, holds and attempts, faults.
 const fn table(
     hall: &'static str,
     choices: Choices,
