@@ -22,6 +22,10 @@ mod worker;
 
 use std::process::ExitCode;
 
+/// Measured: docs/decisions/0010-allocator.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Before any TLS: the one provider of cryptography in this program.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
