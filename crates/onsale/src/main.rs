@@ -22,7 +22,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-/// Measured: docs/decisions/0010-allocator.md.
+/// Why, and how far it is measured: docs/decisions/0010-allocator.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
