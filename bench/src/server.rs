@@ -1,0 +1,135 @@
+//! The program under load, in a process and a folder of its own.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::{Connection, write_request};
+
+/// What the operator, and the shop that buys for its accounts, show.
+const KEY: &str = "osk_operator_of_the_benchmarks";
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    _stdin: Option<ChildStdin>,
+    pub(crate) folder: TempDir,
+    pub(crate) buyers: SocketAddr,
+    operators: SocketAddr,
+}
+
+impl Server {
+    /// Starts the program with an empty database and the payment simulator in its process.
+    pub(crate) async fn start(onsale: &Path) -> anyhow::Result<Server> {
+        let folder = tempfile::Builder::new().prefix("onsale-bench-").tempdir()?;
+        let mut command = Command::new(onsale);
+        command.arg("serve").arg("--data").arg(folder.path());
+        for option in ["--listen", "--operator-listen", "--payment-simulator"] {
+            command.args([option, "127.0.0.1:0"]);
+        }
+        command.env("ONSALE_OPERATOR_KEY", KEY).env("ONSALE_LOG", "error");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command.spawn().with_context(|| format!("failed to start {}", onsale.display()))?;
+        let stdin = child.stdin.take();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
+        let ready: Value =
+            serde_json::from_str(&line).with_context(|| format!("the server said {line:?}"))?;
+        let address = |member: &str| -> anyhow::Result<SocketAddr> {
+            Ok(ready[member].as_str().with_context(|| format!("no {member} in {line}"))?.parse()?)
+        };
+        let (buyers, operators) = (address("listen")?, address("operator_listen")?);
+        Ok(Server { child, _stdin: stdin, folder, buyers, operators })
+    }
+
+    /// Asks as the operator.
+    pub(crate) async fn operator(
+        &self,
+        line: &str,
+        content_type: &str,
+        body: &str,
+        status: u16,
+    ) -> anyhow::Result<Value> {
+        let mut request = Vec::new();
+        let headers = format!("authorization: Bearer {KEY}\r\ncontent-type: {content_type}\r\n");
+        write_request(&mut request, format_args!("{line}"), &headers, body);
+        let mut connection = Connection::open(self.operators).await?;
+        connection.ask(&request).await?.json(status).with_context(|| line.to_owned())
+    }
+
+    /// Makes an event whose seats are rows of `ROW` and opens its sale; its id.
+    pub(crate) async fn event(&self, rows: usize) -> anyhow::Result<String> {
+        let event = json!({
+            "name": "Bench", "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z",
+            "policy": { "hold_ttl_s": 3_600, "payment_pending_max": 1_000_000 },
+        });
+        let json = "application/json";
+        let made = self.operator("POST /v1/events", json, &event.to_string(), 201).await?;
+        let event_id = made["event_id"].as_str().context("an event has an id")?.to_owned();
+        let path = format!("/v1/events/{event_id}");
+        let mut csv = String::from("seat_id,section,row,seat,category\n");
+        for row in 0..rows {
+            for seat in 0..crate::hall::ROW {
+                let _ = writeln!(csv, "{row}-{seat},A,{row},{seat},F");
+            }
+        }
+        self.operator(&format!("PUT {path}/manifest"), "text/csv", &csv, 200).await?;
+        let prices = json!({ "price_levels": [{ "price_level": "F", "amount_minor": 2_500 }] });
+        self.operator(&format!("PUT {path}/prices"), json, &prices.to_string(), 200).await?;
+        self.operator(&format!("PUT {path}/on-sale"), json, r#"{"state":"open"}"#, 200).await?;
+        Ok(event_id)
+    }
+
+    /// The headers with which a shop buys for an account.
+    pub(crate) fn buyer_headers(account: u64, key: u64) -> String {
+        format!(
+            "authorization: Bearer {KEY}\r\nonsale-account: a{account}\r\nidempotency-key: {key:016x}\r\n\
+             content-type: application/json\r\n"
+        )
+    }
+
+    /// The most memory it has had, in MiB.
+    pub(crate) fn memory_mib(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("no VmHWM")?;
+        let kib: f64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+        Ok(kib / 1024.0)
+    }
+
+    /// The time its threads have worked, user and system, in seconds.
+    pub(crate) fn worked_s(&self) -> anyhow::Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let (_, fields) = stat.rsplit_once(')').context("no stat")?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let ticks: f64 = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
+        // The kernel counts in hundredths of a second for every program, whatever its own clock does.
+        Ok(ticks / 100.0)
+    }
+
+    /// Checks every invariant, by the program's own audit of what is stored.
+    pub(crate) fn audit(&self, onsale: &Path) -> anyhow::Result<()> {
+        let audit = Command::new(onsale).arg("audit").arg("--data").arg(self.folder.path()).output()?;
+        ensure!(audit.status.success(), "the audit found: {}", String::from_utf8_lossy(&audit.stdout));
+        Ok(())
+    }
+
+    /// Stops it, and leaves its folder.
+    pub(crate) fn stop(mut self) -> anyhow::Result<TempDir> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(std::mem::replace(&mut self.folder, tempfile::tempdir()?))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
