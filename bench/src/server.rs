@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::client::{Connection, write_request};
 
@@ -83,13 +84,16 @@ impl Server {
         let prices = json!({ "price_levels": [{ "price_level": "F", "amount_minor": 2_500 }] });
         self.operator(&format!("PUT {path}/prices"), json, &prices.to_string(), 200).await?;
         self.operator(&format!("PUT {path}/on-sale"), json, r#"{"state":"open"}"#, 200).await?;
+        // Whoever comes first has the hall read into memory; that is not what is measured.
+        self.operator(&format!("GET {path}/seats"), json, "", 200).await?;
         Ok(event_id)
     }
 
-    /// The headers with which a shop buys for an account.
-    pub(crate) fn buyer_headers(account: u64, key: u64) -> String {
+    /// The headers with which a shop buys for an account, each time with a new key.
+    pub(crate) fn buyer_headers(account: u64) -> String {
+        let key = Uuid::now_v7();
         format!(
-            "authorization: Bearer {KEY}\r\nonsale-account: a{account}\r\nidempotency-key: {key:016x}\r\n\
+            "authorization: Bearer {KEY}\r\nonsale-account: a{account}\r\nidempotency-key: {key}\r\n\
              content-type: application/json\r\n"
         )
     }

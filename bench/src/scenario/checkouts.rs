@@ -100,7 +100,7 @@ async fn ask_all(
         }
         let Some((account, line, body)) = next() else { return false };
         asking[index] = account;
-        write_request(request, format_args!("{line}"), &Server::buyer_headers(account, account), &body);
+        write_request(request, format_args!("{line}"), &Server::buyer_headers(account), &body);
         true
     };
     let measured = load::closed(server.buyers, setup.connections, LASTS_MAX, asker).await?;

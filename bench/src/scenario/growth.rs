@@ -64,7 +64,7 @@ fn holds_and_releases(events: Vec<String>, groups: usize, setup: &Setup) -> impl
     move |index: usize, last: Option<Answer<'_>>, request: &mut Vec<u8>| {
         let placed = last.as_ref().filter(|last| last.status == 201).and_then(|last| last.text("hold_id"));
         if let Some(hold) = placed {
-            let headers = Server::buyer_headers(asking[index], 0);
+            let headers = Server::buyer_headers(asking[index]);
             write_request(request, format_args!("DELETE /v1/holds/{hold}"), &headers, "");
             return true;
         }
@@ -73,7 +73,7 @@ fn holds_and_releases(events: Vec<String>, groups: usize, setup: &Setup) -> impl
         let event = &events[random.random_range(0..events.len())];
         let group = random.random_range(index * share..(index + 1) * share) as u32;
         let line = format_args!("POST /v1/events/{event}/holds");
-        write_request(request, line, &Server::buyer_headers(number, number), &wish(group));
+        write_request(request, line, &Server::buyer_headers(number), &wish(group));
         true
     }
 }

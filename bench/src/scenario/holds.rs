@@ -33,7 +33,7 @@ pub(crate) fn holds_from<W: FnMut() -> Option<u32> + 'static>(
     move |_, _, request: &mut Vec<u8>| {
         let Some(group) = wished() else { return false };
         number += 1;
-        let headers = Server::buyer_headers(number, number);
+        let headers = Server::buyer_headers(number);
         write_request(request, format_args!("{line}"), &headers, &hall::wish(group));
         true
     }

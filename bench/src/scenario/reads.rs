@@ -34,7 +34,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()
     let orders = Rc::new(RefCell::new(orders.into_iter().cycle()));
     let status = move |_: usize, _: Option<Answer<'_>>, request: &mut Vec<u8>| {
         let Some((account, order)) = orders.borrow_mut().next() else { return false };
-        let headers = Server::buyer_headers(account, 0);
+        let headers = Server::buyer_headers(account);
         write_request(request, format_args!("GET /v1/orders/{order}"), &headers, "");
         true
     };

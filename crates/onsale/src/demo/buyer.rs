@@ -108,7 +108,7 @@ async fn hold(
         }
         let names: Vec<String> = crowd
             .with_house(|house| seats.iter().map(|seat| house.seat_id(*seat).to_owned()).collect::<Vec<_>>());
-        let ask = Ask::post(format!("{}/holds", crowd.event)).token(&token).key(crowd.new_key());
+        let ask = Ask::post(format!("{}/holds", crowd.event)).token(&token).new_key();
         let ask = ask.json(&json!({ "seats": names }));
         let answer = send(crowd, client, Manner::draw(chance), &ask, chance).await?;
         crowd.measures.time(Timed::Hold, answer.took);
@@ -154,7 +154,7 @@ async fn pay(
 ) -> anyhow::Result<()> {
     for card in character.cards(chance) {
         let ask = Ask::post(format!("/v1/holds/{}/checkout", holder.hold_id));
-        let ask = ask.token(&holder.token).key(crowd.new_key()).json(&json!({
+        let ask = ask.token(&holder.token).new_key().json(&json!({
             "payment_method_token": card,
             "return_url": "https://tickets.example/done",
         }));

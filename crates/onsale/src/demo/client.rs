@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
+use uuid::Uuid;
 
 /// Longer than the server holds any answer back.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,8 +51,9 @@ impl Ask {
         Ask { token: Some(Arc::clone(token)), ..self }
     }
 
-    pub(super) fn key(self, key: String) -> Ask {
-        Ask { key: Some(key), ..self }
+    /// With a key that begins with the time, as the documents recommend.
+    pub(super) fn new_key(self) -> Ask {
+        Ask { key: Some(Uuid::now_v7().to_string()), ..self }
     }
 
     pub(super) fn json(self, body: &Value) -> Ask {

@@ -1,7 +1,6 @@
 //! The crowd: so many buyers at once, one after the other at each place, until everything is sold.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,6 @@ pub(super) struct Crowd {
     pub(super) measures: Measures,
     /// Those who are waited for by nobody but the books.
     later: Mutex<JoinSet<()>>,
-    keys: AtomicU64,
 }
 
 impl Crowd {
@@ -62,16 +60,11 @@ impl Crowd {
             claims: Claims::default(),
             measures: Measures::new(),
             later: Mutex::default(),
-            keys: AtomicU64::new(0),
         })
     }
 
     pub(super) fn with_house<R>(&self, look: impl FnOnce(&mut House) -> R) -> R {
         look(&mut self.house.lock().expect(UNPOISONED))
-    }
-
-    pub(super) fn new_key(&self) -> String {
-        format!("demo-{}", self.keys.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(super) fn is_nearly_over(&self) -> bool {

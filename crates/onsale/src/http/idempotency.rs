@@ -5,6 +5,7 @@ use axum::response::Response;
 use onsale_core::id::{AccountId, EventNo, KeyId};
 use onsale_core::idempotency::RequestKey;
 use sha2::{Digest, Sha256};
+use uuid::{Uuid, Version};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -20,15 +21,24 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
     u128::from_be_bytes(head.try_into().expect("sixteen bytes are sixteen bytes"))
 }
 
-/// A key's scope is (account, route); its content is the rest of the request.
+/// A key's scope is (account, route); its content is the rest of the request. Keys that begin with the time (UUID version 7,
+/// RFC 9562) keep it in front: then those of one hour lie together on the disk, and a batch writes a few pages of them
+/// instead of one for each.
 pub(super) fn request_key<'a>(
     account: &AccountId,
     route: &str,
     key: &str,
     content: impl IntoIterator<Item = &'a [u8]>,
 ) -> RequestKey {
-    let id = digest([account.as_str().as_bytes(), route.as_bytes(), key.as_bytes()]);
+    let whole = digest([account.as_str().as_bytes(), route.as_bytes(), key.as_bytes()]);
+    let id = begin_of(key).map_or(whole, |begin| begin << 80 | whole >> 48);
     RequestKey { id, digest: digest(content) }
+}
+
+/// The 48 bits of time that a UUID of version 7 begins with.
+fn begin_of(key: &str) -> Option<u128> {
+    let uuid = Uuid::try_parse(key).ok().filter(|uuid| uuid.get_version() == Some(Version::SortRand))?;
+    Some(uuid.as_u128() >> 80)
 }
 
 /// Marks the answer to a repeated request.
@@ -63,6 +73,22 @@ mod tests {
         assert_ne!(first.id, key(&ada, "rk", "", b"x").id, "parts don't run into each other");
         assert_eq!(first.id, key(&ada, "r", "k", b"y").id);
         assert_ne!(first.digest, key(&ada, "r", "k", b"y").digest);
+    }
+
+    #[test]
+    fn keys_that_begin_with_the_time_stay_in_its_order_and_are_told_apart_all_the_same() {
+        let id =
+            |account: &str, key| request_key(&AccountId::parse(account).unwrap(), "r", key, [&b""[..]]).id;
+        let early = "01932c07-2000-7abc-8def-0123456789ab";
+        let late = "01932c07-2001-7000-8000-000000000000";
+        for account in ["ada", "ben", "cem"] {
+            assert_eq!(id(account, early) >> 80, 0x0193_2c07_2000);
+            assert!(id(account, early) < id(account, late));
+        }
+        assert_ne!(id("ada", early), id("ben", early));
+        assert_ne!(id("ada", early), id("ada", "01932c07-2000-7abc-8def-0123456789ac"));
+        let random = "01932c07-2000-4abc-8def-0123456789ab";
+        assert_ne!(id("ada", random) >> 80, 0x0193_2c07_2000, "version 4 is all chance");
     }
 
     #[test]
