@@ -1,5 +1,6 @@
 //! The project's own automation. It uses the standard library alone, so it is built in a moment and needs no network.
 
+mod bench;
 mod ci;
 mod openapi;
 mod provider_client;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask ci        everything that must hold before a change is taken
 cargo xtask tidy      the checks on the code itself: layers, words, files, documents
+cargo xtask bench     measure on this machine; options follow, see `cargo xtask bench --help`
 cargo xtask openapi   write docs/openapi.json from the program";
 
 fn main() -> ExitCode {
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
     let done = root().and_then(|root| match arguments[..] {
         ["ci"] => ci::run(&root),
         ["tidy"] => tidy::run(&root),
+        ["bench", ref options @ ..] => bench::run(&root, options),
         ["openapi"] => openapi::write(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -28,6 +28,9 @@ use crate::worker;
 /// Calls to the provider at once on behalf of callbacks.
 const CALLBACK_CONNECTIONS_MAX: usize = 128;
 
+/// Open files beside connections: the database's, the operators' connections, the logs.
+const OTHER_FILES: usize = 512;
+
 /// Pages of 4 KiB.
 const PAGES_PER_MIB: u32 = 256;
 
@@ -66,6 +69,7 @@ impl Server {
                 "Test mode: anyone who reaches the operators' listener can move the clock"
             );
         }
+        allow_files(settings);
         let clock =
             Arc::new(if mode.test { ServerClock::movable(mode.workers) } else { ServerClock::system() });
         let followers = Arc::new(Followers::default());
@@ -140,6 +144,23 @@ impl Server {
         if let Some(simulator) = self.simulator {
             simulator.stop().await;
         }
+    }
+}
+
+/// Lets this process open as many files as its connections may need: what a login or a service manager grants at first
+/// (1,024 as a rule) is less than a sale's opening brings.
+fn allow_files(settings: &Settings) {
+    let connections =
+        settings.http.connections_max + settings.payment.connections_max + CALLBACK_CONNECTIONS_MAX;
+    let wanted = (connections + OTHER_FILES) as u64;
+    match rlimit::increase_nofile_limit(wanted) {
+        Ok(allowed) if allowed >= wanted => {}
+        Ok(allowed) => tracing::warn!(
+            files.wanted = wanted,
+            files.allowed = allowed,
+            "The system allows too few open files for http.connections_max"
+        ),
+        Err(error) => tracing::warn!(%error, "Could not raise the limit on open files"),
     }
 }
 

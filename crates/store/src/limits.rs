@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Commands waiting for the writer. At 10,000 commands a second this is under a second of work: a longer queue would
 /// only make late answers.
 pub const QUEUE_MAX: usize = 8_192;
+/// How long the first in the queue may have waited when another still joins it. Past this a caller hears at once that it
+/// should come later, rather than late.
+pub const QUEUE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Commands in one transaction. More would not spread the cost of a commit any further, only hold answers back.
 pub const BATCH_COMMANDS_MAX: usize = 512;
 /// Time a transaction may spend on deciding before it commits what it has.
@@ -14,12 +17,18 @@ pub const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections for reading. Reads are short; more connections than this would only compete for two cores.
 pub const READERS_MAX: usize = 8;
-/// WAL pages after which the checkpointer copies them into the database (16 MiB).
-pub const CHECKPOINT_PAGES: u32 = 4_096;
+/// WAL pages after which the checkpointer copies them into the database (32 MiB): pages that change often are copied once.
+pub const CHECKPOINT_PAGES: u32 = 8_192;
+/// WAL pages left to copy that the writer may copy itself, standing still: some milliseconds of work.
+pub const CHECKPOINT_REST_PAGES: i64 = 512;
+/// Rounds of copying after which the writer takes over whatever is left: each is shorter than the one before, or never.
+pub const CHECKPOINT_ROUNDS_MAX: usize = 4;
 /// WAL pages after which the writer itself waits for a checkpoint (256 MiB), so that the file is bounded under load.
 pub const CHECKPOINT_PAGES_FORCED: u32 = 65_536;
-/// How long the writer waits for readers to let the WAL begin anew. Everyone waits with it.
-pub const TRUNCATE_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long the writer waits for readers to let the WAL begin anew. Everyone waits with it, so hardly at all.
+pub const RESTART_TIMEOUT: Duration = Duration::from_millis(10);
+/// The same when the WAL is as long as it should ever be.
+pub const RESTART_TIMEOUT_FORCED: Duration = Duration::from_millis(200);
 /// Page cache of the writing connection, in KiB: a large event's seats and the hot ends of the tables.
 pub const WRITER_CACHE_KIB: i64 = 64 * 1_024;
 /// Price tables kept in memory; one is a few numbers.

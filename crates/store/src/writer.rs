@@ -14,7 +14,7 @@ use onsale_core::time::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::error::{StoreError, SubmitError};
-use crate::limits::{BATCH_COMMANDS_MAX, QUEUE_MAX};
+use crate::limits::{BATCH_COMMANDS_MAX, QUEUE_MAX, QUEUE_WAIT_MAX};
 
 /// Where the time of decisions comes from.
 pub trait Clock: Send + Sync {
@@ -113,7 +113,11 @@ impl<B: Backend> Queue<B> {
         if line.closed {
             return Err(SubmitError::Unavailable("the store is shutting down".to_owned()));
         }
-        if line.jobs.len() >= QUEUE_MAX {
+        // A slow disk is known by how long the first has waited, whatever the queue's length. What a worker brings may
+        // not be refused for that: it has no caller who could come again.
+        let waits = |job: &Job| job.queued_at.elapsed() >= QUEUE_WAIT_MAX;
+        let is_slow = deadline.is_some() && line.jobs.front().is_some_and(waits);
+        if is_slow || line.jobs.len() >= QUEUE_MAX {
             drop(line);
             self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
             return Err(SubmitError::Overloaded);

@@ -5,6 +5,7 @@ mod cli;
 mod crashes;
 mod disk;
 mod manifest;
+mod overload;
 mod routes;
 mod sockets;
 mod util;

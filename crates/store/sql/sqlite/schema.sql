@@ -101,7 +101,7 @@ CREATE TABLE holds (
   seats            TEXT    NOT NULL, -- JSON list of ordinals, ascending
   price_version    INTEGER NOT NULL,
   total_minor      INTEGER NOT NULL CHECK (total_minor >= 0),
-  order_id         BLOB    UNIQUE,
+  order_id         BLOB,
   grace_used       INTEGER NOT NULL CHECK (grace_used IN (0, 1)),
   in_doubt         INTEGER NOT NULL CHECK (in_doubt IN (0, 1)),
   CHECK (in_doubt = 0 OR status = 'PAYMENT_PENDING'),
@@ -112,6 +112,8 @@ CREATE TABLE holds (
 CREATE INDEX holds_due ON holds (expires_at) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0;
 
 CREATE INDEX holds_live ON holds (event_no, account_id) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING');
+
+CREATE UNIQUE INDEX holds_order ON holds (order_id) WHERE order_id IS NOT NULL;
 
 CREATE TABLE idempotency_keys (
   key        BLOB    NOT NULL PRIMARY KEY,

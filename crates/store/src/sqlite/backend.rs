@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use onsale_core::command::{Command, Decision, Request, decide};
@@ -14,7 +14,10 @@ use onsale_core::time::Timestamp;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::limits::{BATCH_TIME_MAX, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, TRUNCATE_TIMEOUT};
+use crate::limits::{
+    BATCH_TIME_MAX, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, CHECKPOINT_REST_PAGES, CHECKPOINT_ROUNDS_MAX,
+    RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED,
+};
 use crate::writer::{Backend, BatchError, Committed};
 
 use super::{apply, load};
@@ -28,8 +31,8 @@ pub(crate) struct SqliteBackend {
     prices: PriceCache,
     /// Pages in the WAL after the last commit, as the engine tells its hook.
     wal_pages: Arc<AtomicU32>,
-    /// Pages in the WAL at which the writer itself sees to it.
-    pub(super) truncate_at: u32,
+    /// Pages in the WAL at which it is to begin anew.
+    pub(super) restart_at: u32,
     busy_timeout: Duration,
     checkpointer: Checkpointer,
 }
@@ -49,36 +52,45 @@ impl SqliteBackend {
         connection.wal_hook(Some(note))?;
         let checkpointer = Checkpointer::start(checkpoints);
         let prices = PriceCache::new();
-        let truncate_at = CHECKPOINT_PAGES_FORCED;
-        Ok(SqliteBackend { connection, prices, wal_pages, truncate_at, busy_timeout, checkpointer })
+        let restart_at = CHECKPOINT_PAGES;
+        Ok(SqliteBackend { connection, prices, wal_pages, restart_at, busy_timeout, checkpointer })
     }
 
     pub(super) fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
-    /// Under load a passive checkpoint never catches up: stands still once and begins the WAL anew. A long look at the
-    /// database forbids that; it is tried again when the WAL has grown by as much as is worth the wait.
-    fn truncate_wal(&mut self, pages: u32) {
-        match self.try_to_truncate_wal() {
+    /// Under load the checkpointer is never quite done. Once little is left, the writer stands still for that little and
+    /// begins the WAL anew. A long look at the database forbids it; then it is tried again when the WAL has grown by as
+    /// much as is worth the wait.
+    fn restart_wal(&mut self, pages: u32) {
+        let is_forced = pages >= CHECKPOINT_PAGES_FORCED;
+        let (wait, grows) = match is_forced {
+            true => (RESTART_TIMEOUT_FORCED, CHECKPOINT_PAGES_FORCED / 4),
+            false => (RESTART_TIMEOUT, CHECKPOINT_PAGES),
+        };
+        match self.try_to_restart_wal(wait) {
             Ok(true) => {
                 self.wal_pages.store(0, Ordering::Relaxed);
-                self.truncate_at = CHECKPOINT_PAGES_FORCED;
+                self.restart_at = CHECKPOINT_PAGES;
             }
             Ok(false) => {
-                self.truncate_at = pages.saturating_add(CHECKPOINT_PAGES);
-                tracing::warn!(wal.pages = pages, "Could not truncate the WAL: someone reads for long");
+                self.restart_at = pages.saturating_add(grows);
+                if is_forced {
+                    tracing::warn!(wal.pages = pages, "Could not begin the WAL anew: someone reads for long");
+                }
             }
             Err(error) => {
-                self.truncate_at = pages.saturating_add(CHECKPOINT_PAGES);
-                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
+                self.restart_at = pages.saturating_add(grows);
+                tracing::warn!(error = &error as &dyn std::error::Error, "Could not begin the WAL anew");
             }
         }
     }
 
-    fn try_to_truncate_wal(&self) -> rusqlite::Result<bool> {
-        self.connection.busy_timeout(TRUNCATE_TIMEOUT)?;
-        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    fn try_to_restart_wal(&self, wait: Duration) -> rusqlite::Result<bool> {
+        self.connection.busy_timeout(wait)?;
+        // The file keeps its length: to write over it is cheaper than to make it grow anew.
+        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0));
         self.connection.busy_timeout(self.busy_timeout)?;
         is_busy.map(|is_busy: bool| !is_busy)
     }
@@ -126,9 +138,12 @@ impl Backend for SqliteBackend {
 
     fn tend(&mut self) {
         let pages = self.wal_pages.load(Ordering::Relaxed);
-        if pages >= self.truncate_at {
-            self.truncate_wal(pages);
-        } else if pages >= CHECKPOINT_PAGES {
+        if pages < self.restart_at {
+            return;
+        }
+        if self.checkpointer.has_caught_up() || pages >= CHECKPOINT_PAGES_FORCED {
+            self.restart_wal(pages);
+        } else {
             self.checkpointer.wake();
         }
     }
@@ -137,16 +152,22 @@ impl Backend for SqliteBackend {
 /// The one owner of checkpoints: a thread that copies the WAL into the database while the writer goes on.
 struct Checkpointer {
     wake: Option<std::sync::mpsc::SyncSender<()>>,
+    caught_up: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Checkpointer {
     fn start(connection: Connection) -> Checkpointer {
         let (wake, woken) = std::sync::mpsc::sync_channel::<()>(1);
+        let caught_up = Arc::new(AtomicBool::new(false));
+        let tells = Arc::clone(&caught_up);
         let work = move || {
             while woken.recv().is_ok() {
-                if let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
+                match catch_up(&connection) {
+                    Ok(()) => tells.store(true, Ordering::Relaxed),
+                    Err(error) => {
+                        tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
+                    }
                 }
             }
         };
@@ -157,13 +178,31 @@ impl Checkpointer {
                 "Could not start the checkpointer; the writer does it"
             );
         }
-        Checkpointer { wake: Some(wake), thread: thread.ok() }
+        Checkpointer { wake: Some(wake), caught_up, thread: thread.ok() }
     }
 
     fn wake(&self) {
         // A full channel means that it is awake already.
         let _ = self.wake.as_ref().map(|wake| wake.try_send(()));
     }
+
+    /// Whether it has been through the WAL since this was last asked.
+    fn has_caught_up(&self) -> bool {
+        self.caught_up.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Copies until little is left. What is written meanwhile is copied in the next round, which is the shorter for it.
+fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..CHECKPOINT_ROUNDS_MAX {
+        let (pages, copied) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+            Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+        })?;
+        if pages - copied <= CHECKPOINT_REST_PAGES {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Checkpointer {

@@ -213,3 +213,16 @@ fn a_deadline_that_has_passed_is_never_decided() {
     assert!(live.try_recv().expect("it is answered").is_ok());
     assert_eq!(*seen.lock().expect("no test panics under it"), [vec![1]]);
 }
+
+#[test]
+fn whoever_would_wait_too_long_is_told_at_once() {
+    let queue = Queue::<Told>::new();
+    let patience = || Some(Instant::now() + 10 * QUEUE_WAIT_MAX);
+    let _first = queue.submit(request(0), patience()).expect("nobody waits yet");
+    let _second = queue.submit(request(1), patience()).expect("the first has only come");
+    queue.line.lock().expect("no test panics under it").jobs[0].queued_at -= QUEUE_WAIT_MAX;
+    assert_eq!(queue.submit(request(2), patience()).err(), Some(SubmitError::Overloaded));
+    assert_eq!(queue.stats.overloaded.load(Ordering::Relaxed), 1);
+    let _worker = queue.submit(request(3), None).expect("what a provider said is taken");
+    assert_eq!(queue.depth(), 3);
+}

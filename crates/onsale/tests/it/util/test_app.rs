@@ -282,6 +282,13 @@ impl App {
         super::ledger::compare(self, self.strangers).await;
     }
 
+    /// The memory it takes now.
+    pub(crate) fn memory_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("memory is told");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a figure") / 1_024
+    }
+
     /// What the server wrote to its log so far.
     pub(crate) fn log_text(&self) -> String {
         self.log.lock().expect("the log").clone()

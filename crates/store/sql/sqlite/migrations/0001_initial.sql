@@ -116,13 +116,15 @@ CREATE TABLE holds (
   seats            TEXT    NOT NULL, -- JSON list of ordinals, ascending
   price_version    INTEGER NOT NULL,
   total_minor      INTEGER NOT NULL CHECK (total_minor >= 0),
-  order_id         BLOB    UNIQUE,
+  order_id         BLOB,
   grace_used       INTEGER NOT NULL CHECK (grace_used IN (0, 1)),
   in_doubt         INTEGER NOT NULL CHECK (in_doubt IN (0, 1)),
   CHECK (in_doubt = 0 OR status = 'PAYMENT_PENDING'),
   CHECK (status <> 'PAYMENT_PENDING' OR (grace_used = 1 AND order_id IS NOT NULL)),
   CHECK (expires_at >= first_expires_at)
 ) STRICT, WITHOUT ROWID;
+-- One order for a hold; most holds never have one, and cost nothing here.
+CREATE UNIQUE INDEX holds_order ON holds (order_id) WHERE order_id IS NOT NULL;
 CREATE INDEX holds_live ON holds (event_no, account_id) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING');
 CREATE INDEX holds_due ON holds (expires_at) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0;
 
