@@ -52,12 +52,12 @@ async fn open_connections(app: &App, is_right: impl Fn(i64) -> bool) {
 
 /// A provider that takes every call and is silent for long: whoever pays waits, whoever chooses seats doesn't notice, and
 /// nothing is guessed. Afterwards each payment is there once. The two minutes are the server's; the provider's silence is
-/// ten times the patience of a call.
+/// five times the patience of a call.
 #[tokio::test]
 async fn a_provider_that_hangs_for_two_minutes_keeps_nobody_from_choosing_seats() {
     const BUYERS: usize = 8;
     let options = App::options().workers();
-    let app = options.config("[payment]\nconnections_max = 4\nrequest_timeout_ms = 500").start().await;
+    let app = options.config("[payment]\nconnections_max = 4\nrequest_timeout_ms = 1000").start().await;
     let names: Vec<String> = (1..=2 * BUYERS).map(|seat| format!("A-{seat}")).collect();
     let seats: Vec<&str> = names.iter().map(String::as_str).collect();
     let hall = app.hall(json!({ "hold_ttl_s": 900 }), &seats).await;
