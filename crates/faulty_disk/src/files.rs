@@ -108,8 +108,8 @@ pub(crate) struct Files {
     /// Files that were deleted, and may be there again after a power cut.
     deleted: BTreeMap<String, Vec<u8>>,
     chance: Chance,
-    cuts_every: u64,
-    cuts_most: usize,
+    pub(crate) cuts_every: u64,
+    pub(crate) cuts_left: usize,
     pub(crate) images: Vec<Image>,
     pub(crate) acknowledged: usize,
     pub(crate) operations: u64,
@@ -127,7 +127,7 @@ impl Files {
             deleted: BTreeMap::new(),
             chance,
             cuts_every: u64::MAX,
-            cuts_most: 0,
+            cuts_left: 0,
             images: Vec::new(),
             acknowledged: 0,
             operations: 0,
@@ -137,11 +137,6 @@ impl Files {
             may_only_read: false,
             lies: false,
         }
-    }
-
-    pub(crate) fn cut_about_every(&mut self, operations: u64, most: usize) {
-        self.cuts_every = operations;
-        self.cuts_most = most;
     }
 
     /// A handle is opened. What was there when the disk first heard of a file is durable, but for the name of an empty one: the
@@ -272,7 +267,8 @@ impl Files {
     fn strikes(&mut self, path: &str, operation: Operation) -> bool {
         let kind = Kind::of(path);
         let mut strikes = false;
-        for fault in self.faults.iter_mut().filter(|fault| (fault.kind, fault.operation) == (kind, operation)) {
+        for fault in self.faults.iter_mut().filter(|fault| (fault.kind, fault.operation) == (kind, operation))
+        {
             if fault.after > 0 {
                 fault.after -= 1;
             } else if fault.times > 0 {
@@ -287,7 +283,8 @@ impl Files {
     /// Something is about to change: the power may be cut before it is.
     fn operate(&mut self) {
         self.operations += 1;
-        if self.images.len() < self.cuts_most && self.chance.once_in(self.cuts_every) {
+        if self.cuts_left > 0 && self.chance.once_in(self.cuts_every) {
+            self.cuts_left -= 1;
             let image = self.image();
             self.images.push(image);
         }

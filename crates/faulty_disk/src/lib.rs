@@ -59,9 +59,10 @@ impl Disk {
         self.0.files().acknowledged = acknowledged;
     }
 
-    /// Takes images of power cuts from now on, after about every so many operations, up to so many.
+    /// Takes images of power cuts from now on, after about every so many operations, up to so many more.
     pub fn cut_about_every(self, operations: u64, most: usize) {
-        self.0.files().cut_about_every(operations, most);
+        let mut files = self.0.files();
+        (files.cuts_every, files.cuts_left) = (operations, most);
     }
 
     /// The images taken so far; they are the caller's now.

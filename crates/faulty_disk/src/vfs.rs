@@ -161,7 +161,8 @@ unsafe extern "C" fn open(
     };
     let usual = usual();
     // SAFETY: the usual layer gets its own table and its own room, and the path stays alive until the file is closed.
-    let code = unsafe { ((*usual).xOpen.expect("it opens files"))(usual, path, usual_file, flags, out_flags) };
+    let code =
+        unsafe { ((*usual).xOpen.expect("it opens files"))(usual, path, usual_file, flags, out_flags) };
     if code != ffi::SQLITE_OK {
         return code;
     }

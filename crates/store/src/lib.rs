@@ -21,5 +21,5 @@ pub use sqlite::read::{
     CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, Reader,
     SeatChanges, SeatDigits,
 };
-pub use sqlite::{Options, Store, audit_folder, backup_folder};
+pub use sqlite::{Ground, Options, Store, audit_folder, backup_folder};
 pub use writer::{Clock, Committed, WriterStats};

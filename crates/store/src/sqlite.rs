@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::audit::{self, Audit};
 use crate::error::{InspectError, OpenError, StoreError, SubmitError};
 use crate::keys::ApiKey;
-use crate::limits::{BUSY_TIMEOUT, READERS_MAX};
+use crate::limits::{BUSY_TIMEOUT, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, READERS_MAX};
 use crate::writer::{self, Clock, Committed, Queue, WriterStats};
 
 use backend::SqliteBackend;
@@ -41,12 +41,40 @@ pub struct Options {
     pub pages_max: Option<u32>,
     /// Whether a database of an older program is brought up to date, or refused. A new one is always made.
     pub upgrades: bool,
+    /// What it stands on; only tests of the store choose.
+    pub ground: Ground,
+}
+
+/// What a store stands on. The program stands on the default, and nothing configures it: tests of the store put a faulty
+/// disk under it, and take away what they mean to show the need of.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground {
+    /// The engine's file layer, where it isn't the usual one.
+    pub vfs: Option<&'static str>,
+    /// Whether each commit is synced. Without, what was acknowledged may go with the power.
+    pub syncs_commits: bool,
+    /// Pages in the WAL after which the checkpointer copies them into the database.
+    pub checkpoint_pages: u32,
+    /// Pages in the WAL after which the writer itself waits for a checkpoint.
+    pub checkpoint_pages_forced: u32,
+}
+
+impl Default for Ground {
+    fn default() -> Ground {
+        Ground {
+            vfs: None,
+            syncs_commits: true,
+            checkpoint_pages: CHECKPOINT_PAGES,
+            checkpoint_pages_forced: CHECKPOINT_PAGES_FORCED,
+        }
+    }
 }
 
 impl Options {
     /// The usual: [`BUSY_TIMEOUT`], and no bound but the disk's.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Options {
-        Options { folder, clock, busy_timeout: BUSY_TIMEOUT, pages_max: None, upgrades: true }
+        let ground = Ground::default();
+        Options { folder, clock, busy_timeout: BUSY_TIMEOUT, pages_max: None, upgrades: true, ground }
     }
 }
 
@@ -54,6 +82,7 @@ impl Options {
 pub struct Store {
     queue: Arc<Queue<SqliteBackend>>,
     path: PathBuf,
+    ground: Ground,
     readers: Mutex<Vec<Connection>>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -67,17 +96,20 @@ impl Store {
     ) -> Result<Store, OpenError> {
         let path = options.folder.join("onsale.db");
         let connection = open::for_writing(&options, &path)?;
-        let checkpointer = open::for_checkpoints(&path)?;
+        let ground = options.ground;
+        let checkpointer = open::for_checkpoints(ground, &path)?;
         let queue = Queue::new();
         let failed = |source| OpenError::Open { path: path.clone(), source };
-        let backend = SqliteBackend::new(connection, checkpointer, options.busy_timeout).map_err(failed)?;
+        let backend =
+            SqliteBackend::new(connection, checkpointer, options.busy_timeout, ground).map_err(failed)?;
         let clock = options.clock;
         let for_thread = Arc::clone(&queue);
         let writer = std::thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || writer::run(&for_thread, backend, &*clock, &mut publish))
             .map_err(|source| OpenError::Folder { path: path.clone(), source })?;
-        Ok(Store { queue, path, readers: Mutex::new(Vec::new()), writer: Mutex::new(Some(writer)) })
+        let (readers, writer) = (Mutex::new(Vec::new()), Mutex::new(Some(writer)));
+        Ok(Store { queue, path, ground, readers, writer })
     }
 
     /// The database's file.
@@ -106,7 +138,7 @@ impl Store {
         let pooled = self.readers.lock().expect("nothing panics under the readers' lock").pop();
         let connection = match pooled {
             Some(connection) => connection,
-            None => open::for_reading(&self.path)?,
+            None => open::for_reading(self.ground, &self.path)?,
         };
         let result = work(&Reader(&connection));
         if result.is_ok() {
@@ -120,7 +152,7 @@ impl Store {
 
     /// Checks every invariant on one state of the database.
     pub fn audit(&self, now: Timestamp) -> Result<Audit, StoreError> {
-        audit::run(&open::for_reading(&self.path)?, now)
+        audit::run(&open::for_reading(self.ground, &self.path)?, now)
     }
 
     /// Stores a new API key.
@@ -154,7 +186,7 @@ impl Store {
     ) -> Result<R, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.queue.chore(Box::new(move |backend: &mut SqliteBackend| {
-            let _ = reply.send(work(backend.connection()));
+            let _ = reply.send(backend.upkeep(work));
         }))?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -169,9 +201,16 @@ impl Store {
         self.queue.depth()
     }
 
+    /// Waits until the writer has ended, be it of itself: then nothing more is decided, and the program must start anew.
+    pub async fn ended(&self) {
+        self.queue.ended().await;
+    }
+
     /// Finishes what is queued and closes the database.
     pub fn close(&self) {
         self.queue.close();
+        // The writer's connection should be the last.
+        self.readers.lock().expect("nothing panics under the readers' lock").clear();
         let writer = self.writer.lock().expect("nothing panics under the writer's lock").take();
         if let Some(writer) = writer
             && writer.join().is_err()

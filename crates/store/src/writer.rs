@@ -11,7 +11,7 @@ use onsale_core::command::{Decision, Request};
 use onsale_core::id::EventNo;
 use onsale_core::log::LogEntry;
 use onsale_core::time::Timestamp;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::error::{StoreError, SubmitError};
 use crate::limits::{BATCH_COMMANDS_MAX, QUEUE_MAX, QUEUE_WAIT_MAX};
@@ -70,6 +70,10 @@ pub(crate) trait Backend: Send + 'static {
     ) -> Result<(Vec<Decision>, Committed), BatchError>;
     /// Upkeep between batches.
     fn tend(&mut self);
+    /// Whether it may go on. When it may not, the writer ends.
+    fn is_sound(&self) -> bool {
+        true
+    }
 }
 
 /// Upkeep that needs the writer's own connection.
@@ -92,13 +96,24 @@ struct Line<B> {
 pub(crate) struct Queue<B> {
     line: Mutex<Line<B>>,
     arrived: Condvar,
+    ended: watch::Sender<bool>,
     pub(crate) stats: WriterStats,
 }
 
 impl<B: Backend> Queue<B> {
     pub(crate) fn new() -> Arc<Queue<B>> {
         let line = Line { jobs: VecDeque::new(), chores: VecDeque::new(), closed: false };
-        Arc::new(Queue { line: Mutex::new(line), arrived: Condvar::new(), stats: WriterStats::default() })
+        Arc::new(Queue {
+            line: Mutex::new(line),
+            arrived: Condvar::new(),
+            ended: watch::Sender::new(false),
+            stats: WriterStats::default(),
+        })
+    }
+
+    /// Waits for the writer's end.
+    pub(crate) async fn ended(&self) {
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
     /// Queues a request; its answer comes through the channel.
@@ -183,6 +198,7 @@ impl<B: Backend> Queue<B> {
         drop(line);
         drop(chores);
         answer(jobs, &SubmitError::Unavailable("the writer has ended".to_owned()));
+        self.ended.send_replace(true);
     }
 }
 
@@ -204,6 +220,13 @@ pub(crate) fn run<B: Backend>(
 ) {
     let _ending = Ending(queue);
     while let Some((jobs, chores)) = queue.take(BATCH_COMMANDS_MAX) {
+        if !backend.is_sound() {
+            tracing::error!(
+                "A sync of the database has failed: nothing more is written until it is opened anew"
+            );
+            let why = "the disk has failed to keep the database: the program must be started anew";
+            return answer(jobs, &SubmitError::Unavailable(why.to_owned()));
+        }
         for chore in chores {
             let _ = guarded("upkeep", || chore(&mut backend));
         }

@@ -19,8 +19,14 @@ const CRATES: &[Crate] = &[
         why: "the core decides with the standard library alone: no I/O, no clock, and tests in a second",
     },
     Crate {
+        manifest: "crates/faulty_disk/Cargo.toml",
+        ours: &[],
+        others: true,
+        why: "a faulty disk knows files, and nothing of what is kept in them",
+    },
+    Crate {
         manifest: "crates/store/Cargo.toml",
-        ours: &["onsale-core"],
+        ours: &["onsale-core", "onsale-faulty-disk"],
         others: true,
         why: "the store makes the core's decisions durable, and knows nothing of who asks",
     },

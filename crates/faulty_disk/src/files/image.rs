@@ -54,8 +54,7 @@ pub(super) enum Manner {
 
 impl Manner {
     pub(super) fn draw(chance: &mut Chance) -> Manner {
-        const MANNERS: [Manner; 5] =
-            [Manner::Nothing, Manner::All, Manner::First, Manner::Any, Manner::Torn];
+        const MANNERS: [Manner; 5] = [Manner::Nothing, Manner::All, Manner::First, Manner::Any, Manner::Torn];
         MANNERS[chance.below(MANNERS.len() as u64) as usize]
     }
 }

@@ -71,14 +71,19 @@ pub(crate) fn serve(args: ServeArgs) -> anyhow::Result<ExitCode> {
         });
         say(&ready)?;
         tracing::info!(listen = %server.listen, operator_listen = %server.operator_listen, "Serving");
+        let mut exit = ExitCode::SUCCESS;
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            () = server.app.store.ended() => {
+                tracing::error!("The writer has ended by itself: start the program anew");
+                exit = ExitCode::FAILURE;
+            }
         }
         tracing::info!("Stopping");
         server.stop().await;
         tracing::info!("Stopped");
-        Ok(ExitCode::SUCCESS)
+        Ok(exit)
     })
 }
 

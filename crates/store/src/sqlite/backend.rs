@@ -11,30 +11,35 @@ use onsale_core::event::PriceTable;
 use onsale_core::id::EventNo;
 use onsale_core::snapshot::{Bulk, Snapshot};
 use onsale_core::time::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior, ffi};
 
-use crate::limits::{
-    BATCH_TIME_MAX, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, CHECKPOINT_REST_PAGES, CHECKPOINT_ROUNDS_MAX,
-    RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED,
-};
+use crate::error::StoreError;
+use crate::limits::{BATCH_TIME_MAX, TRUNCATE_TIMEOUT};
 use crate::writer::{Backend, BatchError, Committed};
 
-use super::{apply, load};
+use super::{Ground, apply, load};
 
 /// Price tables never change once written, so they may be remembered.
 pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
 
 /// The writer's side of the database.
 pub(crate) struct SqliteBackend {
-    connection: Connection,
+    pub(super) connection: Connection,
     prices: PriceCache,
     /// Pages in the WAL after the last commit, as the engine tells its hook.
     wal_pages: Arc<AtomicU32>,
-    /// Pages in the WAL at which it is to begin anew.
-    pub(super) restart_at: u32,
+    /// Pages in the WAL at which the writer itself sees to it.
+    pub(super) truncate_at: u32,
     busy_timeout: Duration,
-    checkpointer: Checkpointer,
+    ground: Ground,
+    /// Whether a commit has failed since the last that hasn't. Nobody sees it, but it may lie in the WAL, where whoever opens
+    /// the database next would find it done.
+    in_doubt: bool,
+    /// Set for good by a checkpoint whose sync has failed.
+    is_unsound: Arc<AtomicBool>,
+    checkpointer: Option<Checkpointer>,
 }
 
 impl SqliteBackend {
@@ -42,6 +47,7 @@ impl SqliteBackend {
         mut connection: Connection,
         checkpoints: Connection,
         busy_timeout: Duration,
+        ground: Ground,
     ) -> rusqlite::Result<SqliteBackend> {
         let wal_pages = Arc::new(AtomicU32::new(0));
         let noted = Arc::clone(&wal_pages);
@@ -50,47 +56,72 @@ impl SqliteBackend {
             Ok(())
         };
         connection.wal_hook(Some(note))?;
-        let checkpointer = Checkpointer::start(checkpoints);
+        let is_unsound = Arc::new(AtomicBool::new(false));
+        let checkpointer = Some(Checkpointer::start(checkpoints, Arc::clone(&is_unsound)));
         let prices = PriceCache::new();
-        let restart_at = CHECKPOINT_PAGES;
-        Ok(SqliteBackend { connection, prices, wal_pages, restart_at, busy_timeout, checkpointer })
+        let truncate_at = ground.checkpoint_pages_forced;
+        Ok(SqliteBackend {
+            connection,
+            prices,
+            wal_pages,
+            truncate_at,
+            busy_timeout,
+            ground,
+            in_doubt: false,
+            is_unsound,
+            checkpointer,
+        })
     }
 
-    pub(super) fn connection(&mut self) -> &mut Connection {
-        &mut self.connection
+    /// Work that commits by itself.
+    pub(super) fn upkeep<R>(
+        &mut self,
+        work: impl FnOnce(&mut Connection) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        self.settle()?;
+        let done = work(&mut self.connection);
+        // What failed may have been the commit.
+        self.in_doubt = done.is_err();
+        done
     }
 
-    /// Under load the checkpointer is never quite done. Once little is left, the writer stands still for that little and
-    /// begins the WAL anew. A long look at the database forbids it; then it is tried again when the WAL has grown by as
-    /// much as is worth the wait.
-    fn restart_wal(&mut self, pages: u32) {
-        let is_forced = pages >= CHECKPOINT_PAGES_FORCED;
-        let (wait, grows) = match is_forced {
-            true => (RESTART_TIMEOUT_FORCED, CHECKPOINT_PAGES_FORCED / 4),
-            false => (RESTART_TIMEOUT, CHECKPOINT_PAGES),
-        };
-        match self.try_to_restart_wal(wait) {
+    /// Makes sure that a commit that failed is not done. It may lie in the WAL, whole and unsynced: a crash could still bring
+    /// it back, and then it must not have been told otherwise to anyone. Something is committed over it that changes
+    /// nothing: its pages take the place of the others, and what is left of these doesn't follow from them.
+    fn settle(&mut self) -> rusqlite::Result<()> {
+        if self.in_doubt {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            transaction.pragma_update(None, "user_version", version)?;
+            transaction.commit()?;
+            self.in_doubt = false;
+        }
+        Ok(())
+    }
+
+    /// Under load a passive checkpoint never catches up: stands still once and begins the WAL anew. A long look at the
+    /// database forbids that; it is tried again when the WAL has grown by as much as is worth the wait.
+    fn truncate_wal(&mut self, pages: u32) {
+        match self.try_to_truncate_wal() {
             Ok(true) => {
                 self.wal_pages.store(0, Ordering::Relaxed);
-                self.restart_at = CHECKPOINT_PAGES;
+                self.truncate_at = self.ground.checkpoint_pages_forced;
             }
             Ok(false) => {
-                self.restart_at = pages.saturating_add(grows);
-                if is_forced {
-                    tracing::warn!(wal.pages = pages, "Could not begin the WAL anew: someone reads for long");
-                }
+                self.truncate_at = pages.saturating_add(self.ground.checkpoint_pages);
+                tracing::warn!(wal.pages = pages, "Could not truncate the WAL: someone reads for long");
             }
             Err(error) => {
-                self.restart_at = pages.saturating_add(grows);
-                tracing::warn!(error = &error as &dyn std::error::Error, "Could not begin the WAL anew");
+                self.is_unsound.fetch_or(is_failed_sync(&error), Ordering::SeqCst);
+                self.truncate_at = pages.saturating_add(self.ground.checkpoint_pages);
+                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
             }
         }
     }
 
-    fn try_to_restart_wal(&self, wait: Duration) -> rusqlite::Result<bool> {
-        self.connection.busy_timeout(wait)?;
-        // The file keeps its length: to write over it is cheaper than to make it grow anew.
-        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0));
+    fn try_to_truncate_wal(&self) -> rusqlite::Result<bool> {
+        self.connection.busy_timeout(TRUNCATE_TIMEOUT)?;
+        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
         self.connection.busy_timeout(self.busy_timeout)?;
         is_busy.map(|is_busy: bool| !is_busy)
     }
@@ -98,6 +129,33 @@ impl SqliteBackend {
 
 impl Backend for SqliteBackend {
     fn commit_batch<'a>(
+        &mut self,
+        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
+    ) -> Result<(Vec<Decision>, Committed), BatchError> {
+        self.settle().map_err(|error| BatchError::NotBegun(error.into()))?;
+        let done = self.decide_and_commit(locked);
+        self.in_doubt = matches!(done, Err(BatchError::Unknown(_)));
+        done
+    }
+
+    fn tend(&mut self) {
+        let pages = self.wal_pages.load(Ordering::Relaxed);
+        if pages >= self.truncate_at {
+            self.truncate_wal(pages);
+        } else if pages >= self.ground.checkpoint_pages
+            && let Some(checkpointer) = &self.checkpointer
+        {
+            checkpointer.wake();
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        !self.is_unsound.load(Ordering::SeqCst)
+    }
+}
+
+impl SqliteBackend {
+    fn decide_and_commit<'a>(
         &mut self,
         locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
     ) -> Result<(Vec<Decision>, Committed), BatchError> {
@@ -135,39 +193,45 @@ impl Backend for SqliteBackend {
         transaction.commit().map_err(|error| BatchError::Unknown(error.into()))?;
         Ok((decisions, committed))
     }
+}
 
-    fn tend(&mut self) {
-        let pages = self.wal_pages.load(Ordering::Relaxed);
-        if pages < self.restart_at {
-            return;
-        }
-        if self.checkpointer.has_caught_up() || pages >= CHECKPOINT_PAGES_FORCED {
-            self.restart_wal(pages);
-        } else {
-            self.checkpointer.wake();
+impl Drop for SqliteBackend {
+    fn drop(&mut self) {
+        // The writer's connection is the last to go, and then copies the WAL into the database, if that is safe.
+        self.checkpointer = None;
+        if self.is_sound() {
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
         }
     }
+}
+
+/// Whether a checkpoint failed because of a sync. Then this process can't go on. The system holds the pages for written, and
+/// will not write them again. Nor will the engine write them all: a checkpoint that didn't reach the end of the WAL has synced
+/// nothing, but its pages count as copied, and the next one passes them over, succeeds, and begins the WAL anew. That would
+/// be the end of them. As long as the WAL is left as it is, nothing is lost: when all have closed the database, whoever opens
+/// it next copies the whole WAL again.
+fn is_failed_sync(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
 }
 
 /// The one owner of checkpoints: a thread that copies the WAL into the database while the writer goes on.
 struct Checkpointer {
     wake: Option<std::sync::mpsc::SyncSender<()>>,
-    caught_up: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Checkpointer {
-    fn start(connection: Connection) -> Checkpointer {
+    fn start(connection: Connection, is_unsound: Arc<AtomicBool>) -> Checkpointer {
         let (wake, woken) = std::sync::mpsc::sync_channel::<()>(1);
-        let caught_up = Arc::new(AtomicBool::new(false));
-        let tells = Arc::clone(&caught_up);
         let work = move || {
             while woken.recv().is_ok() {
-                match catch_up(&connection) {
-                    Ok(()) => tells.store(true, Ordering::Relaxed),
-                    Err(error) => {
-                        tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
-                    }
+                if is_unsound.load(Ordering::SeqCst) {
+                    return;
+                }
+                if let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
+                    is_unsound.fetch_or(is_failed_sync(&error), Ordering::SeqCst);
+                    tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
                 }
             }
         };
@@ -178,31 +242,13 @@ impl Checkpointer {
                 "Could not start the checkpointer; the writer does it"
             );
         }
-        Checkpointer { wake: Some(wake), caught_up, thread: thread.ok() }
+        Checkpointer { wake: Some(wake), thread: thread.ok() }
     }
 
     fn wake(&self) {
         // A full channel means that it is awake already.
         let _ = self.wake.as_ref().map(|wake| wake.try_send(()));
     }
-
-    /// Whether it has been through the WAL since this was last asked.
-    fn has_caught_up(&self) -> bool {
-        self.caught_up.swap(false, Ordering::Relaxed)
-    }
-}
-
-/// Copies until little is left. What is written meanwhile is copied in the next round, which is the shorter for it.
-fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
-    for _ in 0..CHECKPOINT_ROUNDS_MAX {
-        let (pages, copied) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
-            Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
-        })?;
-        if pages - copied <= CHECKPOINT_REST_PAGES {
-            break;
-        }
-    }
-    Ok(())
 }
 
 impl Drop for Checkpointer {

@@ -11,10 +11,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{OpenError, StoreError};
-use crate::limits::{BUSY_TIMEOUT, SQLITE_VERSION_MIN, WRITER_CACHE_KIB};
+use crate::limits::{BUSY_TIMEOUT, SQLITE_VERSION_MIN, TRUNCATE_TIMEOUT, WRITER_CACHE_KIB};
 use crate::migrate;
 
-use super::Options;
+use super::{Ground, Options};
 
 /// The writer's connection: migrated, WAL, every commit synced.
 pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, OpenError> {
@@ -22,13 +22,15 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
         .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
     make_file(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
-    let mut connection = Connection::open(path).map_err(failed)?;
+    let mut connection = connect(options.ground, path, OpenFlags::default()).map_err(failed)?;
     connection.busy_timeout(options.busy_timeout).map_err(failed)?;
     require_engine()?;
+    leave_wal_on_close(&connection).map_err(failed)?;
     patiently(options.busy_timeout, || {
         require(&connection, "journal_mode", "PRAGMA journal_mode = WAL", "wal").map_err(failed)??;
-        connection.execute_batch("PRAGMA synchronous = FULL").map_err(failed)?;
-        require(&connection, "synchronous", "PRAGMA synchronous", "2").map_err(failed)??;
+        let (word, number) = if options.ground.syncs_commits { ("FULL", "2") } else { ("NORMAL", "1") };
+        connection.execute_batch(&format!("PRAGMA synchronous = {word}")).map_err(failed)?;
+        require(&connection, "synchronous", "PRAGMA synchronous", number).map_err(failed)??;
         let settings = format!(
             "PRAGMA cache_size = -{WRITER_CACHE_KIB}; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0;
              PRAGMA trusted_schema = OFF;"
@@ -41,7 +43,35 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     if let Some(pages) = options.pages_max {
         connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).map_err(failed)?;
     }
+    take_in_wal(&connection, options.busy_timeout).map_err(failed)?;
     Ok(connection)
+}
+
+/// Copies what the WAL holds into the database, and syncs it, before anything is added. A WAL that a crash has left is read
+/// from the system's memory: where a sync has failed, that isn't what is on the disk, and what is written after it would be
+/// lost with the power although it was synced. When another program reads or writes meanwhile, there was no crash, or it is
+/// that program which has taken in what was left; then the WAL stays as it is.
+fn take_in_wal(connection: &Connection, busy_timeout: Duration) -> rusqlite::Result<()> {
+    connection.busy_timeout(TRUNCATE_TIMEOUT)?;
+    let done = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    connection.busy_timeout(busy_timeout)?;
+    done.or_else(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// Whoever closes the database last would copy the WAL into it. Where a sync has failed, that must not be: see
+/// `is_failed_sync` in `backend.rs`. The writer alone does it, when all is well.
+fn leave_wal_on_close(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+}
+
+fn connect(ground: Ground, path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    match ground.vfs {
+        None => Connection::open_with_flags(path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+    }
 }
 
 /// Makes the file before the engine does, so that it is its owner's alone: it keeps e-mail addresses and secrets. What the
@@ -83,10 +113,11 @@ fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The checkpointer's connection.
-pub(super) fn for_checkpoints(path: &Path) -> Result<Connection, OpenError> {
+pub(super) fn for_checkpoints(ground: Ground, path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
-    let connection = Connection::open(path).map_err(failed)?;
+    let connection = connect(ground, path, OpenFlags::default()).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    leave_wal_on_close(&connection).map_err(failed)?;
     // A checkpoint must reach the disk before the WAL is reused.
     let settings = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
     patiently(BUSY_TIMEOUT, || connection.execute_batch(settings).map_err(failed))?;
@@ -94,12 +125,13 @@ pub(super) fn for_checkpoints(path: &Path) -> Result<Connection, OpenError> {
 }
 
 /// A connection that can only read.
-pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn for_reading(ground: Ground, path: &Path) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // Read-write at the file's level, so that a WAL left by a crash can be recovered; read-only at the statement's.
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = connect(ground, path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    leave_wal_on_close(&connection)?;
     connection.execute_batch(
         "PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;",
     )?;
@@ -111,7 +143,7 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
 /// A connection that can only read, to a database that must exist and be at this program's version.
 pub(super) fn existing_for_reading(path: &Path) -> Result<Connection, OpenError> {
     require_engine()?;
-    let connection = for_reading(path).map_err(|error| match error {
+    let connection = for_reading(Ground::default(), path).map_err(|error| match error {
         StoreError::Sqlite(source) => OpenError::Open { path: path.to_owned(), source },
         other => unreachable!("opening fails in the engine or not at all: {other}"),
     })?;

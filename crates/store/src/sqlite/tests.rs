@@ -41,15 +41,16 @@ impl Bench {
         let options = Options::new(folder.path().to_owned(), Arc::new(Standing));
         let path = folder.path().join("onsale.db");
         let connection = open::for_writing(&options, &path).expect("the database opens");
-        let checkpoints = open::for_checkpoints(&path).expect("the database opens");
-        let backend = SqliteBackend::new(connection, checkpoints, options.busy_timeout);
+        let checkpoints = open::for_checkpoints(options.ground, &path).expect("the database opens");
+        let backend = SqliteBackend::new(connection, checkpoints, options.busy_timeout, options.ground);
         let backend = backend.expect("the engine takes a hook");
         Bench { backend, now: Timestamp::from_millis(1), drawn: 0, folder }
     }
 
     /// A connection to read with.
     fn reader(&self) -> Connection {
-        open::for_reading(&self.folder.path().join("onsale.db")).expect("the database opens")
+        open::for_reading(Ground::default(), &self.folder.path().join("onsale.db"))
+            .expect("the database opens")
     }
 
     /// Tends the WAL, as if it had grown, until the writer has tried to begin it anew; when it would try next.
@@ -239,9 +240,9 @@ fn sale(bench: &mut Bench) -> (onsale_core::id::HoldId, OrderId, OperationId) {
 fn every_statement_of_a_decision_is_a_look_up() {
     let mut bench = Bench::new();
     open_event(&mut bench, 5);
-    let noted = note(bench.backend.connection());
+    let noted = note(&mut bench.backend.connection);
     sale(&mut bench);
-    upkeep::forget_keys(bench.backend.connection(), Timestamp::ZERO).expect("keys can be forgotten");
+    upkeep::forget_keys(&mut bench.backend.connection, Timestamp::ZERO).expect("keys can be forgotten");
     let db = bench.reader();
     let noted = noted.lock().expect("nothing panics under it");
     let tables =

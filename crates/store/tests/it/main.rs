@@ -4,6 +4,7 @@ mod audit;
 mod batch;
 mod callback;
 mod contention;
+mod disk;
 mod hold;
 mod open;
 mod payment;

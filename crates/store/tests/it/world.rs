@@ -17,7 +17,7 @@ use onsale_core::id::{AccountId, EventNo, HoldId, OperationId, OrderId, SeatOrdi
 use onsale_core::idempotency::RequestKey;
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::time::Timestamp;
-use onsale_store::{Clock, HoldView, Options, OrderView, Store, SubmitError};
+use onsale_store::{Clock, Ground, HoldView, Options, OrderView, Store, SubmitError};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -88,12 +88,18 @@ pub(crate) struct World {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<TestClock>,
     pub(crate) folder: TempDir,
+    ground: Ground,
     finished: bool,
 }
 
 /// A hall with so many seats, priced and open.
 pub(crate) fn hall(seats: u32, policy: Policy) -> World {
-    let world = World::empty();
+    hall_on(seats, policy, Ground::default())
+}
+
+/// The same on a ground of one's own.
+pub(crate) fn hall_on(seats: u32, policy: Policy, ground: Ground) -> World {
+    let world = World::on(tempfile::tempdir().expect("a folder can be made"), ground);
     world.add_event(HALL, seats, policy);
     world
 }
@@ -101,10 +107,15 @@ pub(crate) fn hall(seats: u32, policy: Policy) -> World {
 impl World {
     /// A new database without an event.
     pub(crate) fn empty() -> World {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        World::on(tempfile::tempdir().expect("a folder can be made"), Ground::default())
+    }
+
+    /// The database in a folder, or a new one, on a ground of one's own.
+    pub(crate) fn on(folder: TempDir, ground: Ground) -> World {
         let clock = TestClock::new();
-        let store = open(folder.path(), &clock);
-        World { store: Arc::new(store), clock, folder, finished: false }
+        let options = Options::new(folder.path().to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let store = Store::open(Options { ground, ..options }, |_| ()).expect("the database opens");
+        World { store: Arc::new(store), clock, folder, ground, finished: false }
     }
 
     pub(crate) fn add_event(&self, no: EventNo, seats: u32, policy: Policy) {
@@ -121,7 +132,8 @@ impl World {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options::new(self.folder.path().to_owned(), Arc::clone(&self.clock) as Arc<dyn Clock>)
+        let options = Options::new(self.folder.path().to_owned(), Arc::clone(&self.clock) as Arc<dyn Clock>);
+        Options { ground: self.ground, ..options }
     }
 
     /// Closes the database and opens it again.
