@@ -2,7 +2,9 @@
 //! halves, and what can't be done is said.
 
 mod crowd;
+mod damage;
 mod fsync;
+mod full;
 mod power;
 
 use onsale_faulty_disk::Disk;
