@@ -86,7 +86,6 @@ impl Disk {
         files.faults.clear();
         files.room = Room::Enough;
         files.may_only_read = false;
-        files.lies = false;
     }
 
     /// How much can be written before the disk is full.
@@ -97,11 +96,6 @@ impl Disk {
     /// From now on the disk may only be read.
     pub fn forbid_writing(self) {
         self.0.files().may_only_read = true;
-    }
-
-    /// From now on the disk says that it has synced, and doesn't.
-    pub fn lie(self) {
-        self.0.files().lies = true;
     }
 
     /// Operations so far that change something: writes, truncations, syncs.

@@ -11,7 +11,7 @@ const SECTOR: usize = 512;
 
 /// The files as a power cut has left them.
 pub struct Image {
-    files: Vec<(String, Vec<u8>)>,
+    pub(super) files: Vec<(String, Vec<u8>)>,
     /// How much had been acknowledged before the cut, as it was noted.
     pub acknowledged: usize,
     /// After so many operations.
@@ -81,8 +81,10 @@ impl Files {
             image.pending += file.pending.len();
             if !file.is_named && self.chance.once_in(2) {
                 image.names += 1;
-                // Its predecessor's name may still be there.
-                if let Some(old) = self.deleted.get(path) {
+                // Its predecessor may still be there.
+                if let Some(old) = self.deleted.get(path)
+                    && self.chance.once_in(2)
+                {
                     put(path, old.clone());
                 }
                 continue;

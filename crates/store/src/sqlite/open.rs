@@ -1,6 +1,6 @@
 //! Opening connections with the settings that durability rests on, and checking that they are in force.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::{Ground, Options};
 
 /// The writer's connection: migrated, WAL, every commit synced.
 pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, OpenError> {
-    std::fs::create_dir_all(&options.folder)
+    make_folder(&options.folder)
         .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
     make_file(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
@@ -65,6 +65,19 @@ fn take_in_wal(connection: &Connection, busy_timeout: Duration) -> rusqlite::Res
 /// `is_failed_sync` in `backend.rs`. The writer alone does it, when all is well.
 fn leave_wal_on_close(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+}
+
+/// Makes a folder, and those it is in. The name of a new one is kept with the sync of the folder it is in; the names of the
+/// files in the data folder are kept by the engine, which syncs it with the first sync of a new WAL.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.try_exists()? {
+        // What isn't a folder is an error of its own.
+        return std::fs::create_dir_all(folder);
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_folder(parent)?;
+    std::fs::create_dir_all(folder)?;
+    File::open(parent)?.sync_all()
 }
 
 fn connect(ground: Ground, path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {

@@ -2,6 +2,7 @@
 //! says that it doesn't know, and what it says after that is true after a power cut.
 
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 
 use onsale_core::command::{Command, Outcome, Request};
 use onsale_core::event::EventStatus;
@@ -14,7 +15,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::crowd::{Crowd, Receipt};
 use super::ground;
 use super::power::{Tally, losses, seeds};
-use crate::world::{HALL, World, account, ada, ben, draft, hall_on, manifest, open, place_hold, policy};
+use crate::world::{
+    HALL, World, account, ada, ben, draft, hall_on, manifest, open, place_hold, policy, wait_until,
+};
 
 const SEATS: u32 = 160;
 
@@ -92,6 +95,10 @@ fn after_a_checkpoint_that_could_not_be_synced_the_writer_ends_and_the_next_open
     assert_eq!(disk.struck(), 1, "nothing else has failed");
     let ended = world.store.submit_blocking(world.request(place_hold(&ada(), &[SEATS - 1])));
     assert!(matches!(ended, Err(SubmitError::Unavailable(_))), "{ended:?}");
+    let mut told = Box::pin(world.store.ended());
+    let mut is_told = || told.as_mut().poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(());
+    wait_until("the program is told to end", &mut is_told);
+    drop(told);
     assert!(world.digits().starts_with('1'), "reading goes on");
     let receipts = crowd.into_receipts();
     drop((looker, look));
