@@ -14,6 +14,10 @@ fn files() -> Files {
     files
 }
 
+fn put(files: &mut Files, path: &str, offset: usize, data: &[u8]) {
+    assert_eq!(files.write(path, offset, data), (data.len(), Ok(())));
+}
+
 /// Every content of a file that some cut of many leaves; `None` where its name is lost.
 fn contents(files: &mut Files, name: &str) -> Vec<Option<Vec<u8>>> {
     let mut found: Vec<_> = (0..200)
@@ -48,7 +52,7 @@ fn what_is_synced_is_kept_and_what_is_not_may_be_there_or_not() {
 fn a_write_may_be_torn_between_sectors() {
     let mut files = files();
     files.open("/data/b.db", || vec![0; 1_024]);
-    files.write("/data/b.db", 510, &[1; 4]);
+    put(&mut files, "/data/b.db", 510, &[1; 4]);
     let ones = |bytes: &Option<Vec<u8>>| {
         let bytes = bytes.as_ref().expect("it has a name");
         [510, 511, 512, 513].map(|at| bytes[at])
@@ -65,7 +69,7 @@ fn what_a_failed_sync_has_lost_stays_lost_and_each_handle_hears_of_it() {
         let mut files = files();
         let (mut one, mut other) = (0, 0);
         files.faults.push(Fault { kind: Kind::Wal, operation: Operation::Sync(left), after: 0, times: 1 });
-        files.write(WAL, 0, b"1");
+        put(&mut files, WAL, 0, b"1");
         assert_eq!(files.sync(DB, &mut 0), Ok(()), "it is the other file that fails");
         assert_eq!(files.sync(WAL, &mut one), Err(ffi::SQLITE_IOERR_FSYNC));
         assert_eq!(files.sync(WAL, &mut one), Ok(()));
@@ -97,7 +101,7 @@ fn a_full_disk_takes_what_fits() {
 fn names_are_kept_with_the_first_sync_of_a_new_log() {
     let mut files = Files::new(Chance::new(1));
     files.open(DB, Vec::new);
-    files.write(DB, 0, b"1");
+    put(&mut files, DB, 0, b"1");
     files.sync(DB, &mut 0).unwrap();
     assert_eq!(contents(&mut files, "a.db"), [None, some(b"1")]);
     files.open(WAL, Vec::new);
@@ -107,7 +111,7 @@ fn names_are_kept_with_the_first_sync_of_a_new_log() {
     files.delete(WAL, false);
     assert_eq!(contents(&mut files, "a.db-wal"), [None, some(b"")]);
     files.open(WAL, Vec::new);
-    files.write(WAL, 0, b"2");
+    put(&mut files, WAL, 0, b"2");
     assert_eq!(contents(&mut files, "a.db-wal"), [None, some(b""), some(b"2")]);
     files.sync(WAL, &mut 0).unwrap();
     assert_eq!(contents(&mut files, "a.db-wal"), [some(b"2")]);

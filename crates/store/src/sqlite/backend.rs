@@ -197,10 +197,18 @@ impl SqliteBackend {
 
 impl Drop for SqliteBackend {
     fn drop(&mut self) {
-        // The writer's connection is the last to go, and then copies the WAL into the database, if that is safe.
         self.checkpointer = None;
-        if self.is_sound() {
-            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        if !self.is_sound() {
+            return;
+        }
+        // Others may have the database open still, and leave the WAL as it is when they close.
+        match self.try_to_truncate_wal() {
+            Err(error) if is_failed_sync(&error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
+            }
+            _ => {
+                let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+            }
         }
     }
 }

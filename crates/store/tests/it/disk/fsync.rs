@@ -9,14 +9,14 @@ use onsale_core::event::EventStatus;
 use onsale_core::idempotency::RequestKey;
 use onsale_core::refusal::Refusal;
 use onsale_faulty_disk::{Chance, Disk, Fault, Kind, Left, Operation};
-use onsale_store::{Ground, SubmitError};
+use onsale_store::{Ground, OpenError, Options, Store, SubmitError};
 use rusqlite::{Connection, OpenFlags};
 
-use super::crowd::{Crowd, Receipt};
+use super::crowd::{Crowd, Receipt, missing};
 use super::ground;
 use super::power::{Tally, losses, seeds};
 use crate::world::{
-    HALL, World, account, ada, ben, draft, hall_on, manifest, open, place_hold, policy, wait_until,
+    HALL, TestClock, World, account, ada, ben, draft, hall_on, manifest, open, place_hold, policy, wait_until,
 };
 
 const SEATS: u32 = 160;
@@ -134,6 +134,36 @@ fn what_a_failed_sync_has_left_in_memory_is_kept_for_good_before_anything_is_add
         assert_eq!(store.audit(world.now()).unwrap().violations(), 0);
     }
     world.finish();
+}
+
+/// A start that can't bring the WAL into the database is refused, and the next one makes it anew.
+#[test]
+fn a_start_whose_sync_fails_is_refused_and_loses_nothing() {
+    let first = Disk::new(6);
+    let world = hall_on(SEATS, policy(), ground(first));
+    let crowd = Crowd::new(&world, first, SEATS, vec![Receipt::OnSale]);
+    crowd.shop(6, 3, 5);
+    let receipts = crowd.into_receipts();
+    let cut = first.cut();
+    world.finish();
+
+    for (seed, left) in (0..).zip([Left::Nothing, Left::Some, Left::All]) {
+        let disk = Disk::new(seed);
+        disk.note(receipts.len());
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        cut.write_to(folder.path()).expect("an image can be written");
+        let options =
+            || Options { ground: ground(disk), ..Options::new(folder.path().to_owned(), TestClock::new()) };
+        disk.fail(failing(Kind::Database, left, 0, 1));
+        let error = Store::open(options(), |_| ()).err().expect("it isn't served");
+        assert!(matches!(error, OpenError::Open { .. }), "{error:?}");
+        let store = Store::open(options(), |_| ()).expect("the disk is sound again");
+        assert!(missing(&store, &receipts).is_empty());
+        for _ in 0..8 {
+            let lost = losses(seed, &disk.cut(), &receipts);
+            assert!(lost.is_empty(), "{lost:?}");
+        }
+    }
 }
 
 /// Nobody is told anything while it is open whether a commit that failed is on the disk. A refusal isn't written, so it is
