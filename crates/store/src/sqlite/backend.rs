@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use crate::error::StoreError;
 use crate::limits::{BATCH_TIME_MAX, TRUNCATE_TIMEOUT};
 use crate::writer::{Backend, BatchError, Committed};
 
-use super::{Ground, apply, load};
+use super::{Ground, apply, load, open};
 
 /// Price tables never change once written, so they may be remembered.
 pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
@@ -37,8 +38,7 @@ pub(crate) struct SqliteBackend {
     /// Whether a commit has failed since the last that hasn't. Nobody sees it, but it may lie in the WAL, where whoever opens
     /// the database next would find it done.
     in_doubt: bool,
-    /// Set for good by a checkpoint whose sync has failed.
-    is_unsound: Arc<AtomicBool>,
+    soundness: Arc<Soundness>,
     checkpointer: Option<Checkpointer>,
 }
 
@@ -56,8 +56,8 @@ impl SqliteBackend {
             Ok(())
         };
         connection.wal_hook(Some(note))?;
-        let is_unsound = Arc::new(AtomicBool::new(false));
-        let checkpointer = Some(Checkpointer::start(checkpoints, Arc::clone(&is_unsound)));
+        let soundness = Arc::new(Soundness::new(connection.path().map(Path::new)));
+        let checkpointer = Some(Checkpointer::start(checkpoints, Arc::clone(&soundness)));
         let prices = PriceCache::new();
         let truncate_at = ground.checkpoint_pages_forced;
         Ok(SqliteBackend {
@@ -68,7 +68,7 @@ impl SqliteBackend {
             busy_timeout,
             ground,
             in_doubt: false,
-            is_unsound,
+            soundness,
             checkpointer,
         })
     }
@@ -112,7 +112,7 @@ impl SqliteBackend {
                 tracing::warn!(wal.pages = pages, "Could not truncate the WAL: someone reads for long");
             }
             Err(error) => {
-                self.is_unsound.fetch_or(is_failed_sync(&error), Ordering::SeqCst);
+                self.soundness.note(&error);
                 self.truncate_at = pages.saturating_add(self.ground.checkpoint_pages);
                 tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
             }
@@ -150,7 +150,7 @@ impl Backend for SqliteBackend {
     }
 
     fn is_sound(&self) -> bool {
-        !self.is_unsound.load(Ordering::SeqCst)
+        self.soundness.is_sound()
     }
 }
 
@@ -203,24 +203,46 @@ impl Drop for SqliteBackend {
         }
         // Others may have the database open still, and leave the WAL as it is when they close.
         match self.try_to_truncate_wal() {
-            Err(error) if is_failed_sync(&error) => {
+            Ok(_) => {}
+            Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
+                self.soundness.note(&error);
             }
-            _ => {
-                let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
-            }
+        }
+        if self.is_sound() {
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
         }
     }
 }
 
-/// Whether a checkpoint failed because of a sync. Then this process can't go on. The system holds the pages for written, and
-/// will not write them again. Nor will the engine write them all: a checkpoint that didn't reach the end of the WAL has synced
-/// nothing, but its pages count as copied, and the next one passes them over, succeeds, and begins the WAL anew. That would
-/// be the end of them. As long as the WAL is left as it is, nothing is lost: when all have closed the database, whoever opens
-/// it next copies the whole WAL again.
-fn is_failed_sync(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error().map(|error| error.extended_code);
-    matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
+/// Whether every checkpoint's sync has succeeded. When one has failed, this process can't go on. The system holds the pages
+/// for written, and will not write them again. Nor will the engine write them all: a checkpoint that didn't reach the end of
+/// the WAL has synced nothing, but its pages count as copied, and the next one passes them over, succeeds, and begins the WAL
+/// anew. That would be the end of them. As long as the WAL is left as it is, nothing is lost: when all have closed the
+/// database, whoever opens it next copies the whole WAL again. A file beside it tells the next start to see to that.
+struct Soundness {
+    has_failed: AtomicBool,
+    mark: Option<PathBuf>,
+}
+
+impl Soundness {
+    fn new(path: Option<&Path>) -> Soundness {
+        Soundness { has_failed: AtomicBool::new(false), mark: path.map(open::unsynced_mark) }
+    }
+
+    fn is_sound(&self) -> bool {
+        !self.has_failed.load(Ordering::SeqCst)
+    }
+
+    /// Notes why a checkpoint has failed.
+    fn note(&self, error: &rusqlite::Error) {
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        if matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)) {
+            self.has_failed.store(true, Ordering::SeqCst);
+            // On a disk that fails this may fail too. Then it must do that all close the database.
+            let _ = self.mark.as_ref().map(|mark| open::make_private(mark));
+        }
+    }
 }
 
 /// The one owner of checkpoints: a thread that copies the WAL into the database while the writer goes on.
@@ -230,15 +252,15 @@ struct Checkpointer {
 }
 
 impl Checkpointer {
-    fn start(connection: Connection, is_unsound: Arc<AtomicBool>) -> Checkpointer {
+    fn start(connection: Connection, soundness: Arc<Soundness>) -> Checkpointer {
         let (wake, woken) = std::sync::mpsc::sync_channel::<()>(1);
         let work = move || {
             while woken.recv().is_ok() {
-                if is_unsound.load(Ordering::SeqCst) {
+                if !soundness.is_sound() {
                     return;
                 }
                 if let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
-                    is_unsound.fetch_or(is_failed_sync(&error), Ordering::SeqCst);
+                    soundness.note(&error);
                     tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
                 }
             }

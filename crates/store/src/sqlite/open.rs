@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
         .map_err(|source| OpenError::Folder { path: options.folder.clone(), source })?;
     let failed = |source| OpenError::Open { path: path.to_owned(), source };
     make_file(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
+    take_in_unsynced(options.ground, path)?;
     let mut connection = connect(options.ground, path, OpenFlags::default()).map_err(failed)?;
     connection.busy_timeout(options.busy_timeout).map_err(failed)?;
     require_engine()?;
@@ -61,8 +62,31 @@ fn take_in_wal(connection: &Connection, busy_timeout: Duration) -> rusqlite::Res
     })
 }
 
+/// The file that tells that a sync of the database has failed.
+pub(super) fn unsynced_mark(path: &Path) -> PathBuf {
+    path.with_extension("db-unsynced")
+}
+
+/// Copies the whole WAL into a database whose sync has failed. What was copied before counts for nothing, so that must not be
+/// remembered by anyone: this connection is the only one, or there is no start. It keeps its memory to itself.
+fn take_in_unsynced(ground: Ground, path: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::Open { path: path.to_owned(), source };
+    let mark = unsynced_mark(path);
+    let is_marked = mark.try_exists().map_err(|source| OpenError::File { path: mark.clone(), source })?;
+    if !is_marked {
+        return Ok(());
+    }
+    let connection = connect(ground, path, OpenFlags::default()).map_err(failed)?;
+    leave_wal_on_close(&connection).map_err(failed)?;
+    let alone = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
+        PRAGMA wal_checkpoint(TRUNCATE);";
+    connection.execute_batch(alone).map_err(failed)?;
+    drop(connection);
+    std::fs::remove_file(&mark).map_err(|source| OpenError::File { path: mark, source })
+}
+
 /// Whoever closes the database last would copy the WAL into it. Where a sync has failed, that must not be: see
-/// `is_failed_sync` in `backend.rs`. The writer alone does it, when all is well.
+/// `Soundness` in `backend.rs`. The writer alone does it, when all is well.
 fn leave_wal_on_close(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
@@ -97,11 +121,16 @@ fn make_file(path: &Path) -> std::io::Result<()> {
     }
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let draft = path.with_extension(format!("new-{}-{number}", std::process::id()));
-    drop(OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?);
+    make_private(&draft)?;
     let named = std::fs::hard_link(&draft, path);
     std::fs::remove_file(&draft)?;
     // Another program may have been quicker: then the file is there, and that is all that is wanted.
     named.or_else(|error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
+}
+
+/// Makes an empty file that is its owner's alone.
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
 }
 
 /// Repeats work that finds the file locked. Where another program turns the WAL on or closes as the last at the same

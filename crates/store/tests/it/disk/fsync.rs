@@ -10,6 +10,7 @@ use onsale_core::idempotency::RequestKey;
 use onsale_core::refusal::Refusal;
 use onsale_faulty_disk::{Chance, Disk, Fault, Kind, Left, Operation};
 use onsale_store::{Ground, OpenError, Options, Store, SubmitError};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::crowd::{Crowd, Receipt, missing};
@@ -101,8 +102,14 @@ fn after_a_checkpoint_that_could_not_be_synced_the_writer_ends_and_the_next_open
     drop(told);
     assert!(world.digits().starts_with('1'), "reading goes on");
     let receipts = crowd.into_receipts();
-    drop((looker, look));
 
+    // Whoever has the database open still remembers what counts as copied.
+    look.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    drop(looker);
+    world.store.close();
+    let error = Store::open(world.options(), |_| ()).err().expect("it isn't served");
+    assert!(matches!(error, OpenError::Open { .. }), "{error:?}");
+    drop(look);
     world.reopen(world.options());
     assert!(matches!(world.place(&ada(), &[SEATS - 1]), Outcome::HoldPlaced(_)));
     for _ in 0..8 {
