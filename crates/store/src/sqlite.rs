@@ -2,6 +2,7 @@
 
 mod apply;
 mod backend;
+mod checkpoints;
 mod load;
 mod open;
 pub(crate) mod read;

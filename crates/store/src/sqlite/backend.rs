@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use onsale_core::command::{Command, Decision, Request, decide};
@@ -14,13 +14,14 @@ use onsale_core::snapshot::{Bulk, Snapshot};
 use onsale_core::time::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, TransactionBehavior, ffi};
+use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::limits::{BATCH_TIME_MAX, TRUNCATE_TIMEOUT};
+use crate::limits::{BATCH_TIME_MAX, RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED};
 use crate::writer::{Backend, BatchError, Committed};
 
-use super::{Ground, apply, load, open};
+use super::checkpoints::{Checkpointer, Soundness};
+use super::{Ground, apply, load};
 
 /// Price tables never change once written, so they may be remembered.
 pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
@@ -31,8 +32,8 @@ pub(crate) struct SqliteBackend {
     prices: PriceCache,
     /// Pages in the WAL after the last commit, as the engine tells its hook.
     wal_pages: Arc<AtomicU32>,
-    /// Pages in the WAL at which the writer itself sees to it.
-    pub(super) truncate_at: u32,
+    /// Pages in the WAL at which it is to begin anew.
+    pub(super) restart_at: u32,
     busy_timeout: Duration,
     ground: Ground,
     /// Whether a commit has failed since the last that hasn't. Nobody sees it, but it may lie in the WAL, where whoever opens
@@ -59,12 +60,12 @@ impl SqliteBackend {
         let soundness = Arc::new(Soundness::new(connection.path().map(Path::new)));
         let checkpointer = Some(Checkpointer::start(checkpoints, Arc::clone(&soundness)));
         let prices = PriceCache::new();
-        let truncate_at = ground.checkpoint_pages_forced;
+        let restart_at = ground.checkpoint_pages;
         Ok(SqliteBackend {
             connection,
             prices,
             wal_pages,
-            truncate_at,
+            restart_at,
             busy_timeout,
             ground,
             in_doubt: false,
@@ -99,31 +100,41 @@ impl SqliteBackend {
         Ok(())
     }
 
-    /// Under load a passive checkpoint never catches up: stands still once and begins the WAL anew. A long look at the
-    /// database forbids that; it is tried again when the WAL has grown by as much as is worth the wait.
-    fn truncate_wal(&mut self, pages: u32) {
-        match self.try_to_truncate_wal() {
+    /// Under load the checkpointer is never quite done. Once little is left, the writer stands still for that little and
+    /// begins the WAL anew. A long look at the database forbids it; then it is tried again when the WAL has grown by as
+    /// much as is worth the wait.
+    fn restart_wal(&mut self, pages: u32) {
+        let is_forced = pages >= self.ground.checkpoint_pages_forced;
+        let (wait, grows) = match is_forced {
+            true => (RESTART_TIMEOUT_FORCED, self.ground.checkpoint_pages_forced / 4),
+            false => (RESTART_TIMEOUT, self.ground.checkpoint_pages),
+        };
+        // The file keeps its length: to write over it is cheaper than to make it grow anew.
+        match self.checkpoint("PRAGMA wal_checkpoint(RESTART)", wait) {
             Ok(true) => {
                 self.wal_pages.store(0, Ordering::Relaxed);
-                self.truncate_at = self.ground.checkpoint_pages_forced;
+                self.restart_at = self.ground.checkpoint_pages;
             }
             Ok(false) => {
-                self.truncate_at = pages.saturating_add(self.ground.checkpoint_pages);
-                tracing::warn!(wal.pages = pages, "Could not truncate the WAL: someone reads for long");
+                self.restart_at = pages.saturating_add(grows);
+                if is_forced {
+                    tracing::warn!(wal.pages = pages, "Could not begin the WAL anew: someone reads for long");
+                }
             }
-            Err(error) => {
-                self.soundness.note(&error);
-                self.truncate_at = pages.saturating_add(self.ground.checkpoint_pages);
-                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
-            }
+            Err(_) => self.restart_at = pages.saturating_add(grows),
         }
     }
 
-    fn try_to_truncate_wal(&self) -> rusqlite::Result<bool> {
-        self.connection.busy_timeout(TRUNCATE_TIMEOUT)?;
-        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    /// Copies the whole WAL into the database; false when readers didn't let it.
+    fn checkpoint(&self, text: &str, wait: Duration) -> rusqlite::Result<bool> {
+        self.connection.busy_timeout(wait)?;
+        let is_busy = self.connection.query_row(text, [], |row| row.get(0));
         self.connection.busy_timeout(self.busy_timeout)?;
-        is_busy.map(|is_busy: bool| !is_busy)
+        let is_done = is_busy.map(|is_busy: bool| !is_busy);
+        is_done.inspect_err(|error| {
+            self.soundness.note(error);
+            tracing::warn!(error = error as &dyn std::error::Error, "Could not checkpoint");
+        })
     }
 }
 
@@ -140,11 +151,13 @@ impl Backend for SqliteBackend {
 
     fn tend(&mut self) {
         let pages = self.wal_pages.load(Ordering::Relaxed);
-        if pages >= self.truncate_at {
-            self.truncate_wal(pages);
-        } else if pages >= self.ground.checkpoint_pages
-            && let Some(checkpointer) = &self.checkpointer
-        {
+        if pages < self.restart_at {
+            return;
+        }
+        let caught_up = self.checkpointer.as_ref().is_none_or(Checkpointer::has_caught_up);
+        if caught_up || pages >= self.ground.checkpoint_pages_forced {
+            self.restart_wal(pages);
+        } else if let Some(checkpointer) = &self.checkpointer {
             checkpointer.wake();
         }
     }
@@ -201,91 +214,10 @@ impl Drop for SqliteBackend {
         if !self.is_sound() {
             return;
         }
-        // Others may have the database open still, and leave the WAL as it is when they close.
-        match self.try_to_truncate_wal() {
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "Could not truncate the WAL");
-                self.soundness.note(&error);
-            }
-        }
+        // Others may have the database open still, and leave the WAL as it is when they close. What fails is told there.
+        let _ = self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)", RESTART_TIMEOUT_FORCED);
         if self.is_sound() {
             let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
-        }
-    }
-}
-
-/// Whether every checkpoint's sync has succeeded. When one has failed, this process can't go on. The system holds the pages
-/// for written, and will not write them again. Nor will the engine write them all: a checkpoint that didn't reach the end of
-/// the WAL has synced nothing, but its pages count as copied, and the next one passes them over, succeeds, and begins the WAL
-/// anew. That would be the end of them. As long as the WAL is left as it is, nothing is lost: when all have closed the
-/// database, whoever opens it next copies the whole WAL again. A file beside it tells the next start to see to that.
-struct Soundness {
-    has_failed: AtomicBool,
-    mark: Option<PathBuf>,
-}
-
-impl Soundness {
-    fn new(path: Option<&Path>) -> Soundness {
-        Soundness { has_failed: AtomicBool::new(false), mark: path.map(open::unsynced_mark) }
-    }
-
-    fn is_sound(&self) -> bool {
-        !self.has_failed.load(Ordering::SeqCst)
-    }
-
-    /// Notes why a checkpoint has failed.
-    fn note(&self, error: &rusqlite::Error) {
-        let code = error.sqlite_error().map(|error| error.extended_code);
-        if matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)) {
-            self.has_failed.store(true, Ordering::SeqCst);
-            // On a disk that fails this may fail too. Then it must do that all close the database.
-            let _ = self.mark.as_ref().map(|mark| open::make_private(mark));
-        }
-    }
-}
-
-/// The one owner of checkpoints: a thread that copies the WAL into the database while the writer goes on.
-struct Checkpointer {
-    wake: Option<std::sync::mpsc::SyncSender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Checkpointer {
-    fn start(connection: Connection, soundness: Arc<Soundness>) -> Checkpointer {
-        let (wake, woken) = std::sync::mpsc::sync_channel::<()>(1);
-        let work = move || {
-            while woken.recv().is_ok() {
-                if !soundness.is_sound() {
-                    return;
-                }
-                if let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
-                    soundness.note(&error);
-                    tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(work);
-        if let Err(error) = &thread {
-            tracing::error!(
-                error = error as &dyn std::error::Error,
-                "Could not start the checkpointer; the writer does it"
-            );
-        }
-        Checkpointer { wake: Some(wake), thread: thread.ok() }
-    }
-
-    fn wake(&self) {
-        // A full channel means that it is awake already.
-        let _ = self.wake.as_ref().map(|wake| wake.try_send(()));
-    }
-}
-
-impl Drop for Checkpointer {
-    fn drop(&mut self) {
-        self.wake = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
         }
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{OpenError, StoreError};
-use crate::limits::{BUSY_TIMEOUT, SQLITE_VERSION_MIN, TRUNCATE_TIMEOUT, WRITER_CACHE_KIB};
+use crate::limits::{BUSY_TIMEOUT, RESTART_TIMEOUT_FORCED, SQLITE_VERSION_MIN, WRITER_CACHE_KIB};
 use crate::migrate;
 
 use super::{Ground, Options};
@@ -53,7 +53,7 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
 /// lost with the power although it was synced. When another program reads or writes meanwhile, there was no crash, or it is
 /// that program which has taken in what was left; then the WAL stays as it is.
 fn take_in_wal(connection: &Connection, busy_timeout: Duration) -> rusqlite::Result<()> {
-    connection.busy_timeout(TRUNCATE_TIMEOUT)?;
+    connection.busy_timeout(RESTART_TIMEOUT_FORCED)?;
     let done = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     connection.busy_timeout(busy_timeout)?;
     done.or_else(|error| match error.sqlite_error_code() {

@@ -1,0 +1,108 @@
+//! Checkpoints: who copies the WAL into the database, and what a copy that failed means.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, Row, ffi};
+
+use crate::limits::{CHECKPOINT_REST_PAGES, CHECKPOINT_ROUNDS_MAX};
+
+use super::open;
+
+/// Whether every checkpoint's sync has succeeded. When one has failed, this process can't go on. The system holds the pages
+/// for written, and will not write them again. Nor will the engine write them all: a checkpoint that didn't reach the end of
+/// the WAL has synced nothing, but its pages count as copied, and the next one passes them over, succeeds, and begins the WAL
+/// anew. That would be the end of them. As long as the WAL is left as it is, nothing is lost: when all have closed the
+/// database, whoever opens it next copies the whole WAL again. A file beside it tells the next start to see to that.
+pub(super) struct Soundness {
+    has_failed: AtomicBool,
+    mark: Option<PathBuf>,
+}
+
+impl Soundness {
+    pub(super) fn new(path: Option<&Path>) -> Soundness {
+        Soundness { has_failed: AtomicBool::new(false), mark: path.map(open::unsynced_mark) }
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        !self.has_failed.load(Ordering::SeqCst)
+    }
+
+    /// Notes why a checkpoint has failed.
+    pub(super) fn note(&self, error: &rusqlite::Error) {
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        if matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)) {
+            self.has_failed.store(true, Ordering::SeqCst);
+            // On a disk that fails this may fail too. Then it must do that all close the database.
+            let _ = self.mark.as_ref().map(|mark| open::make_private(mark));
+        }
+    }
+}
+
+/// The one owner of checkpoints: a thread that copies the WAL into the database while the writer goes on.
+pub(super) struct Checkpointer {
+    wake: Option<SyncSender<()>>,
+    caught_up: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(connection: Connection, soundness: Arc<Soundness>) -> Checkpointer {
+        let (wake, woken) = sync_channel::<()>(1);
+        let caught_up = Arc::new(AtomicBool::new(false));
+        let tells = Arc::clone(&caught_up);
+        let work = move || {
+            while woken.recv().is_ok() && soundness.is_sound() {
+                match catch_up(&connection) {
+                    Ok(()) => tells.store(true, Ordering::Relaxed),
+                    Err(error) => {
+                        soundness.note(&error);
+                        tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
+                    }
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(work);
+        if let Err(error) = &thread {
+            tracing::error!(
+                error = error as &dyn std::error::Error,
+                "Could not start the checkpointer; the writer does it"
+            );
+        }
+        Checkpointer { wake: Some(wake), caught_up, thread: thread.ok() }
+    }
+
+    pub(super) fn wake(&self) {
+        // A full channel means that it is awake already.
+        let _ = self.wake.as_ref().map(|wake| wake.try_send(()));
+    }
+
+    /// Whether it has been through the WAL since this was last asked.
+    pub(super) fn has_caught_up(&self) -> bool {
+        self.caught_up.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Copies until little is left. What is written meanwhile is copied in the next round, which is the shorter for it.
+fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..CHECKPOINT_ROUNDS_MAX {
+        let counts = |row: &Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+        let (pages, copied) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], counts)?;
+        if pages - copied <= CHECKPOINT_REST_PAGES {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
