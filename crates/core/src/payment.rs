@@ -142,7 +142,10 @@ pub fn payment_status(
         Some(status) if status.is_live() => return PaymentStatus::VoidPending,
         _ => {}
     }
-    if on_attempt(OperationKind::Capture) == Some(OperationStatus::Succeeded) {
+    // A refund is of money that was taken, whoever asked for it; one that was refused leaves it taken.
+    if on_attempt(OperationKind::Capture) == Some(OperationStatus::Succeeded)
+        || on_attempt(OperationKind::Refund) == Some(OperationStatus::Failed)
+    {
         return PaymentStatus::Captured;
     }
     match attempt.status {

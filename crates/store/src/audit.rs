@@ -321,7 +321,7 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
              WHEN refund IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') THEN 'REFUND_PENDING'
              WHEN void = 'SUCCEEDED' THEN 'VOIDED'
              WHEN void IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') THEN 'VOID_PENDING'
-             WHEN capture = 'SUCCEEDED' THEN 'CAPTURED'
+             WHEN capture = 'SUCCEEDED' OR refund = 'FAILED' THEN 'CAPTURED'
              WHEN attempt = 'FAILED' THEN 'DECLINED'
              WHEN attempt = 'SUCCEEDED' AND payment = 'charge' THEN 'CAPTURED'
              WHEN attempt = 'SUCCEEDED' THEN 'AUTHORIZED'

@@ -104,7 +104,7 @@ fn money_taken_after_a_refused_void_is_given_back() {
         5s callback ev1 about pi_1 says captured -> refund_pending
         o1 CANCELLED REFUND_PENDING
         6s o1 refund answers refused -> applied
-        cases capture_failed o1, refund_failed o1, void_failed o1
+        cases capture_failed o1, refund_failed o1, void_failed o1; o1 CANCELLED CAPTURED
         7s callback ev2 about pi_1 says captured -> refund_pending
         o1 did authorize SUCCEEDED, capture FAILED, void FAILED, refund FAILED
         8s operator resolves refund_failed o1 with refund -> acted
@@ -148,6 +148,13 @@ fn money_taken_at_once_is_refunded_when_it_comes_late() {
         14s o1 refund answers captured refunded 1000 -> applied
         o1 EXPIRED REFUNDED; cases none; A1 held by h2
         15s callback ev1 about pi_1 says captured refunded 1000 -> refund_pending"
+    ));
+    // A refund that was refused leaves the money where it is.
+    check(&format!(
+        "{page}10s h1 expires -> expired
+        11s callback ev1 about pi_1 says captured -> refund_pending
+        12s o1 refund answers refused -> applied
+        o1 EXPIRED CAPTURED; cases late_success o1, refund_failed o1"
     ));
 }
 
