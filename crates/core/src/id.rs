@@ -192,4 +192,25 @@ mod tests {
         }
         assert_eq!(HoldId(u128::MAX).to_string().parse(), Ok(HoldId(u128::MAX)));
     }
+
+    /// An id says which event's rows it is about, so the largest number must come back whole.
+    #[test]
+    fn the_largest_event_number_fits_into_an_id() {
+        let event_of = |no| Seed::new(no, Timestamp::ZERO, 0).event();
+        assert_eq!(event_of(EventNo::MAX), EventNo::MAX);
+        assert_eq!(event_of(EventNo(EventNo::MAX.0 + 1)), EventNo(0), "one more doesn't fit");
+    }
+
+    #[test]
+    fn an_account_is_visible_ascii_of_some_length() {
+        let longest = "a".repeat(AccountId::LENGTH_MAX);
+        for text in ["a", "acc_01", "shop:4711/~", &longest] {
+            let account =
+                AccountId::parse(text).map(|account| (account.as_str().to_owned(), account.to_string()));
+            assert_eq!(account, Some((text.to_owned(), text.to_owned())));
+        }
+        for stranger in ["", "two words", "müller", "a\n", &format!("{longest}a")] {
+            assert_eq!(AccountId::parse(stranger), None, "{stranger:?}");
+        }
+    }
 }

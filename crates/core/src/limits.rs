@@ -46,5 +46,9 @@ const _: () =
     assert!(AUTHORIZE_WINDOW_MS_MIN < HOLD_TTL_MS_MAX, "an authorization must fit inside a fresh hold");
 const _: () =
     assert!(KEY_HORIZON_MS < seconds(24 * 3_600), "keys are never used past the provider's own horizon");
+const _: () = assert!(
+    KEY_HORIZON_MS < IDEMPOTENCY_TTL_MS,
+    "a repeated checkout is known for longer than its payment's key"
+);
 const _: () = assert!(QUERY_BACKOFF_MS_MIN < QUERY_BACKOFF_MS_MAX);
 const _: () = assert!(PROVIDER_TIMEOUT_MS < QUERY_BACKOFF_MS_MAX);

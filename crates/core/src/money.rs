@@ -45,3 +45,24 @@ impl fmt::Display for Money {
         write!(f, "{} {}", self.amount_minor, self.currency)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_currency_is_three_capital_letters() {
+        let euro = Currency::parse("EUR").expect("three capital letters");
+        assert_eq!((euro.as_str(), euro.to_string().as_str()), ("EUR", "EUR"));
+        for stranger in ["", "EU", "EURO", "eur", "E1R"] {
+            assert_eq!(Currency::parse(stranger), None, "{stranger:?}");
+        }
+    }
+
+    /// A case's evidence shows amounts; minor units, since nothing here knows how many of them make one.
+    #[test]
+    fn an_amount_is_shown_with_its_currency() {
+        let currency = Currency::parse("JPY").expect("three capital letters");
+        assert_eq!(Money { amount_minor: -1250, currency }.to_string(), "-1250 JPY");
+    }
+}

@@ -108,7 +108,9 @@ impl Page {
         assert!(steps.iter().all(|(step, _)| step.at == now), "a batch has one time");
         let requests: Vec<Request> = steps.iter().map(|(step, _)| step.request.clone()).collect();
         let mut singly = self.world.clone();
+        let before = self.world.clone();
         let decisions = self.world.run(&requests, now);
+        self.wakes_who_waits(&before);
         if requests.len() > 1 {
             let expected: Vec<Decision> =
                 requests.iter().flat_map(|request| singly.run(std::slice::from_ref(request), now)).collect();
@@ -118,6 +120,16 @@ impl Page {
         for ((step, expected), decision) in steps.into_iter().zip(decisions) {
             let got = self.take_in(step, &decision);
             assert!(got == expected, "expected: {expected}\n     got: {got}");
+        }
+    }
+
+    /// Whoever waits for an order follows the log: an order never changes without an entry about it.
+    fn wakes_who_waits(&self, before: &World) {
+        let entries = &self.world.log[before.log.len()..];
+        for (id, order) in self.world.orders.iter() {
+            let moved = before.orders.get(id) != Some(order);
+            let told = entries.iter().any(|entry| entry.kind.order() == Some(*id));
+            assert!(told || !moved, "nobody is told that {order:?} has changed: {entries:?}");
         }
     }
 
