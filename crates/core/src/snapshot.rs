@@ -73,18 +73,13 @@ impl<K: Ord, R> Default for Table<K, R> {
     }
 }
 
-impl<K: Ord + Clone, R: Clone> Table<K, R> {
+impl<K: Ord + Clone, R: Clone + PartialEq> Table<K, R> {
     /// The row as it is now.
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&R>
     where
         K: std::borrow::Borrow<Q>,
     {
         self.0.get(key)?.current.as_ref()
-    }
-
-    /// All rows as they are now.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &R)> {
-        self.0.iter().filter_map(|(key, row)| Some((key, row.current.as_ref()?)))
     }
 
     /// Adds a stored row; one that is here already stays as the decisions have left it.
@@ -109,11 +104,12 @@ impl<K: Ord + Clone, R: Clone> Table<K, R> {
         row.current.as_mut().expect("a row that is changed exists")
     }
 
-    /// What changed since the rows were loaded.
+    /// The rows that differ from what was loaded.
     pub fn changes(&self) -> impl Iterator<Item = Change<'_, K, R>> {
-        self.0.iter().filter_map(|(key, row)| {
+        let changes = self.0.iter().filter_map(|(key, row)| {
             Some(Change { key, before: row.before.as_ref()?.as_ref(), after: row.current.as_ref()? })
-        })
+        });
+        changes.filter(|change| change.before != Some(change.after))
     }
 }
 
@@ -342,7 +338,7 @@ impl Snapshot {
     /// Moves the event's clock to the time of a decision that left no log entry but was remembered.
     pub(crate) fn touch_clock(&mut self, event: EventNo) {
         let now = self.now_of(event);
-        if self.events.get(&event).is_some_and(|row| row.clock < now) {
+        if self.events.get(&event).is_some() {
             self.events.change(&event).clock = now;
         }
     }
