@@ -11,7 +11,6 @@ use crate::manifest::Manifest;
 use crate::reconcile::{Callback, CaseAction, Verdict};
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
-use crate::time::Timestamp;
 
 pub use crate::decide::observe::Effect;
 
@@ -292,9 +291,4 @@ fn recall(state: &Snapshot, answer: &StoredAnswer) -> Outcome {
         StoredAnswer::CheckoutBegun(order) => Outcome::CheckoutBegun(*order),
         StoredAnswer::Refused(refusal) => Outcome::Refused(refusal.clone()),
     }
-}
-
-/// The time at which `decide` would decide a command of this event.
-pub fn decision_time(state: &Snapshot, event: EventNo) -> Timestamp {
-    state.now_of(event)
 }

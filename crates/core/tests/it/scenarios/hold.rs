@@ -53,6 +53,7 @@ fn late_repeated_and_foreign_expiry_messages_touch_nothing_else() {
         "hall A1 A2 price 1000; ttl 10s
         100s ada holds A1 A2 as h1 -> held until 110s
         110s h1 expires -> expired
+        log hold.expired
         110s ben holds A1 as h2 -> held until 120s
         111s h1 expires -> not due
         120s h1 expires -> not due
@@ -131,7 +132,7 @@ fn a_hold_is_given_back_once_and_by_its_owner() {
         4s operator releases h2 -> released
         5s ada holds A1 as h3 -> held until 15s
         15s ada releases h3 -> released
-        h3 EXPIRED; A1 free
+        h3 EXPIRED; A1 free; log hold.expired
         15s ada pays h3 -> hold expired
         15s ada pays h1 -> hold not active",
     );

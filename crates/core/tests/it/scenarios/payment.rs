@@ -57,6 +57,25 @@ fn a_success_at_the_deadline_is_late_where_the_clock_decides() {
     ));
 }
 
+/// What never reached the provider is sent again, under its own key, as long as its order awaits it in time.
+#[test]
+fn an_attempt_that_was_not_confirmed_is_sent_again_in_time() {
+    check(
+        "hall A1 price 1000; ttl 10s grace 5s
+        0s ada holds A1 as h1 -> held until 10s
+        1s ada pays h1 as o1 -> begun
+        1s o1 is referenced pi_1 -> may confirm
+        2s o1 answers none -> applied
+        3s o1 answers unconfirmed -> nothing, send
+        o1 AWAITING_PAYMENT UNKNOWN
+        4s o1 answers requires_action -> applied
+        14.999s o1 answers unconfirmed -> nothing, send
+        o1 AWAITING_PAYMENT REQUIRES_ACTION
+        15s o1 answers unconfirmed -> applied
+        o1 AWAITING_PAYMENT VOID_PENDING",
+    );
+}
+
 const IN_DOUBT: &str = "hall A1 A2 price 1000; ttl 10s grace 5s in_doubt keep
     0s ada holds A1 A2 as h1 -> held until 10s
     1s ada pays h1 as o1 -> begun
