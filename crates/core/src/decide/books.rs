@@ -178,10 +178,11 @@ pub(super) fn fail_operation(state: &mut Snapshot, id: OperationId, code: &str, 
     move_operation(state, id, OperationStatus::Failed, now);
 }
 
-/// Makes an operation due at once.
+/// Makes an operation due at once, unless it is done.
 pub(super) fn look_now(state: &mut Snapshot, id: OperationId, now: Timestamp) {
-    if state.operations.get(&id).is_some_and(|o| o.status.is_live() && o.due_at > now) {
-        state.operations.change(&id).due_at = now;
+    if state.operations.get(&id).is_some_and(|operation| operation.status.is_live()) {
+        let row = state.operations.change(&id);
+        row.due_at = row.due_at.min(now);
         state.touch_clock(id.event());
     }
 }

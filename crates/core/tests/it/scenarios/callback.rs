@@ -172,6 +172,15 @@ fn an_unreadable_message_moves_nothing() {
         710s callback ev1 about pi_1 says authorized -> applied
         ev1 applied due never; A1 sold to o1",
     );
+    // What is due already is not put off by it, and what is done is not looked at again.
+    begun(
+        "30s callback ev1 about pi_1 unread -> parked
+        o1 due 21s
+        31s o1 answers authorized -> applied
+        o1 due 46s
+        32s callback ev2 about pi_1 unread -> parked
+        o1 due 46s",
+    );
 }
 
 #[test]
