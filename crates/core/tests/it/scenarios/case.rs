@@ -77,6 +77,44 @@ fn a_late_success_is_never_confirmed_once_its_seats_are_gone() {
     ));
 }
 
+/// Who did what stays with the case; the proof that follows closes it and has no word over a person's.
+#[test]
+fn what_a_person_did_is_kept_with_the_case() {
+    check(&format!(
+        "{IN_DOUBT}case in_doubt o1 of worker
+        16s operator resolves in_doubt o1 with void -> acted
+        log operation.moved; case in_doubt o1 of olga: void by olga; cases in_doubt o1
+        17s o1 void answers voided -> applied
+        cases none; case in_doubt o1 of olga: void by olga"
+    ));
+    check(&format!(
+        "{IN_DOUBT}16s operator resolves in_doubt o1 with confirm -> acted
+        log case.acted; case in_doubt o1 of olga: confirm_if_bound by olga"
+    ));
+    check(&format!(
+        "{IN_DOUBT}16s o1 answers declined -> applied
+        cases none; case in_doubt o1 of worker: proof by worker"
+    ));
+}
+
+/// Money is given back where it was taken, and nowhere else.
+#[test]
+fn what_was_never_taken_is_not_refunded() {
+    check(&format!(
+        "hall A1 price 1000
+        0s ada holds A1 as h1 -> held until 300s
+        1s ada pays h1 as o1 -> begun
+        1s o1 is referenced pi_1 -> may confirm
+        2s callback ev1 about pi_1 says authorized -> applied
+        2s callback ev1 about pi_1 content other unread -> conflict
+        3s o1 capture answers refused -> applied
+        4s operator resolves capture_failed o1 with refund -> {UNTAKEN}
+        5s o1 void answers voided -> applied
+        cases callback_conflict o1; o1 CANCELLED VOIDED
+        6s operator resolves callback_conflict o1 with refund -> {UNTAKEN}"
+    ));
+}
+
 /// The one way in which a success that was turned away may still have its seats.
 #[test]
 fn a_success_turned_away_for_the_limit_may_be_confirmed_when_that_has_passed() {

@@ -182,7 +182,7 @@ impl Page {
     }
 
     /// The latest case of a kind, about an order or about none of ours.
-    fn case(&self, kind: &str, order: Option<&str>) -> CaseId {
+    pub(super) fn case(&self, kind: &str, order: Option<&str>) -> CaseId {
         let order = order.map(|order| self.attempt(order));
         let is_it = |case: &&onsale_core::reconcile::Case| {
             case.kind.as_str() == kind && case.operation == order.map(|attempt| attempt.id)

@@ -23,6 +23,15 @@ impl Page {
             "cases" => {
                 same("cases", self.cases_text(), text.strip_prefix("cases").unwrap_or_default().trim())
             }
+            // `case in_doubt o1 of olga: void by olga`
+            "case" => {
+                let kind = words.next();
+                let order = words.peek().filter(|word| *word != "of");
+                if order.is_some() {
+                    words.next();
+                }
+                same(kind, self.case_text(self.case(kind, order)), &rest(&mut words));
+            }
             "pending" => same("pending", self.world.hall().payment_pending.to_string(), &rest(&mut words)),
             "log" => {
                 let mut kinds = self.world.log.iter().map(|entry| entry.kind.as_str());

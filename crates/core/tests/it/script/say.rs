@@ -2,7 +2,7 @@
 
 use onsale_core::command::{Decision, Effect, Expiry, Outcome};
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::{HoldId, OrderId, SeatOrdinal};
+use onsale_core::id::{CaseId, HoldId, OrderId, SeatOrdinal};
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationStatus, PaymentStatus};
 use onsale_core::reconcile::{Case, CaseStatus, Verdict};
@@ -154,6 +154,15 @@ impl Page {
         let mut cases: Vec<String> = open.map(text).collect();
         cases.sort();
         if cases.is_empty() { "none".to_owned() } else { cases.join(", ") }
+    }
+
+    /// Whose a case is, and what was done about it last.
+    pub(super) fn case_text(&self, id: CaseId) -> String {
+        let case = &self.world.cases[&id];
+        match &case.resolution {
+            None => format!("of {}", case.owner),
+            Some(done) => format!("of {}: {} by {}", case.owner, done.action, done.actor),
+        }
     }
 
     pub(super) fn hold_name(&self, id: HoldId) -> String {
