@@ -271,8 +271,9 @@ fn an_attempt_that_was_never_sent_ends_with_its_hold() {
         o1 AWAITING_PAYMENT UNKNOWN
         20s h1 expires -> expired
         o1 EXPIRED DECLINED; A1 free
+        o1 due 4s
         21s o1 is referenced pi_1 -> must not confirm
-        o1 did authorize FAILED",
+        o1 did authorize FAILED; o1 due 4s",
     );
 }
 
@@ -303,6 +304,21 @@ fn an_attempt_has_one_name_and_is_confirmed_in_time() {
         9.999s o1 is referenced pi_1 -> may confirm
         10s o1 is referenced pi_1 -> must not confirm
         o1 due 10s",
+    );
+}
+
+/// A declined attempt is over, though its order is still to be paid: a worker that comes late with it is stopped.
+#[test]
+fn an_attempt_that_has_failed_is_not_confirmed_again() {
+    check(
+        "hall A1 price 1000
+        0s ada holds A1 as h1 -> held until 300s
+        1s ada pays h1 as o1 -> begun
+        2s o1 is referenced pi_1 -> may confirm
+        3s callback ev1 about pi_1 says declined -> applied
+        h1 ACTIVE until 300s; o1 AWAITING_PAYMENT DECLINED
+        4s o1 is referenced pi_1 -> must not confirm
+        5s o1 answers unconfirmed -> nothing",
     );
 }
 
