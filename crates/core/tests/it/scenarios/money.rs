@@ -308,3 +308,39 @@ fn a_busy_provider_is_asked_again_before_long() {
         3s o1 answers busy 100000s -> nothing; o1 due 303s",
     );
 }
+
+/// The provider's word puts off the next question, and nothing else: what is still to be sent, what was to be asked about
+/// later, and what another attempt waits for stay due when they were.
+#[test]
+fn a_word_puts_off_what_it_answers_alone() {
+    check(&format!(
+        "{SOLD}3s o1 capture answers refused -> applied
+        o1 void due 3s
+        4s callback ev1 about pi_1 says authorized -> refund_pending
+        o1 void due 3s
+        5s o1 void answers none -> applied
+        o1 void due 7s
+        6s callback ev2 about pi_1 says authorized -> refund_pending
+        o1 void due 7s
+        9s callback ev3 about pi_1 says authorized -> refund_pending
+        o1 void due 12s"
+    ));
+    check(
+        "hall A1 price 1000
+        0s ada holds A1 as h1 -> held until 300s
+        1s ada pays h1 as o1 -> begun
+        1s o1 is referenced pi_1 -> may confirm
+        2s o1 answers busy 100s -> nothing
+        3s callback ev1 about pi_1 says processing -> stale
+        o1 due 102s
+        4s o1 answers declined -> applied
+        5s ada pays h1 -> begun
+        5s o1 is referenced pi_2 -> may confirm
+        6s o1#2 answers authorized -> applied
+        7s o1#1 answers authorized -> money back
+        8s o1#1 void answers none -> applied
+        o1#1 void due 10s
+        11s o1#2 capture answers authorized -> already paid, send
+        o1#1 void due 10s",
+    );
+}
