@@ -91,25 +91,27 @@ fn live_on(
     state.operations_of(order).into_iter().find(is_it).map(|operation| operation.id)
 }
 
-/// The provider has spoken, whatever it said: what it was asked about waits anew, longer the older it is. An operation
-/// that has yet to be sent waits for nobody.
+/// The provider has spoken, whatever it said: its silence is over, and what is due is asked about anew, later the older it
+/// is. An operation that has yet to be sent waits for nobody.
 fn answered(state: &mut Snapshot, attempt: OperationId, asked: Option<OperationId>, now: Timestamp) {
     let Some(order) = state.operations.get(&attempt).map(|operation| operation.order) else {
         return;
     };
     let silence = |kind| kind == CaseKind::PaymentUnknown;
     books::close_cases(state, order, attempt, silence, "the provider has answered", now);
-    let waiting: Vec<OperationId> = state
+    let asked_about: Vec<OperationId> = state
         .operations_of(order)
         .into_iter()
-        .filter(|o| o.attempt() == attempt && o.status.is_live() && o.due_at <= now)
+        .filter(|o| o.attempt() == attempt && o.status.is_live())
         .filter(|o| o.id == attempt || Some(o.id) == asked || o.status == OperationStatus::Unknown)
         .map(|o| o.id)
         .collect();
-    for id in waiting {
+    for id in asked_about {
         let row = state.operations.change(&id);
-        row.due_at = now.plus_ms(poll_wait_ms(now.since_ms(row.created_at)));
         row.tries = 0;
+        if row.due_at <= now {
+            row.due_at = now.plus_ms(poll_wait_ms(now.since_ms(row.created_at)));
+        }
     }
 }
 

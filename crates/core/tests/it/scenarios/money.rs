@@ -234,7 +234,11 @@ fn an_unknown_payment_is_asked_about_and_told() {
         h1 PAYMENT_PENDING until 420s; A1 held by h1\n";
     check(&format!("{page}11s o1 answers authorized -> applied; cases none; A1 sold to o1"));
     // Any word of the provider is an answer.
-    check(&format!("{page}11s callback ev1 about pi_1 says processing -> applied; cases none"));
+    // The silence is broken, although the next question was not due yet: its count begins anew.
+    check(&format!(
+        "{page}11s callback ev1 about pi_1 says processing -> applied; cases none; o1 due 310s
+        310s o1 answers none -> applied; cases none; o1 due 312s"
+    ));
     check(&format!("{page}11s o1 answers refused -> applied; cases none; h1 ACTIVE until 300s"));
     check(&format!("{page}420s h1 expires -> in doubt; cases in_doubt o1, payment_unknown o1"));
 }
