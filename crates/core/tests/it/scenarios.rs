@@ -1,5 +1,6 @@
-//! Pages of text, each a test. [`crate::script`] says how to read them.
+//! Pages of text, each a test. [`crate::script`] says how to read them. [`broken_books`] alone needs more than a page can say.
 
+mod broken_books;
 mod callback;
 mod case;
 mod checkout;

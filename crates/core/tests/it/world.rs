@@ -81,7 +81,7 @@ impl World {
         decisions
     }
 
-    fn fill(&self, snapshot: &mut Snapshot) {
+    pub(crate) fn fill(&self, snapshot: &mut Snapshot) {
         loop {
             let wanted = snapshot.take_wanted();
             if wanted.is_empty() {
