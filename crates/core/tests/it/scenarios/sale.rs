@@ -65,11 +65,14 @@ fn the_manifest_is_frozen_by_the_first_opening() {
 fn seats_are_kept_back_and_offered_all_or_none() {
     check(
         "hall A1 A2 A3 price 1000; ttl 10s
+        0s operator offers A1 -> set
+        A1 free; log on_sale.set                        // nothing has changed, so nobody is told
         0s operator withholds A1 A2 -> set
         A1 A2 not for sale; log seats.status_set
-        0s operator withholds A1 A2 -> set
         1s ada holds A1 A3 -> unavailable A1
         2s ada holds A3 as h1 -> held until 12s
+        2s operator withholds A1 A2 -> set
+        log hold.placed
         3s operator offers A1 A3 -> unavailable A3
         A1 not for sale
         3s operator offers A1 -> set
