@@ -8,6 +8,7 @@ use onsale_core::gateway::Observation;
 use onsale_core::id::EventNo;
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::Timestamp;
+use onsale_store::fail_point;
 use sha2::{Digest, Sha256};
 
 use crate::app::{App, AppError};
@@ -39,12 +40,21 @@ pub(crate) async fn judge(app: &Arc<App>, callback: Callback, relevant: bool) ->
         Some(reference) if relevant && !settled => read_back(app, reference).await,
         _ => None,
     };
+    fail_point!(async "callback.read_back", return Err(interrupted()));
     let event = event_of(app, &callback, observation.as_ref())?;
     let command = Command::JudgeCallback { event, callback: Box::new(callback), observation, relevant };
-    match app.record(command).await?.outcome {
+    let judged = app.record(command).await?;
+    fail_point!(async "callback.judged", return Err(interrupted()));
+    match judged.outcome {
         Outcome::Judged(verdict) => Ok(verdict),
         other => unreachable!("a callback is judged and nothing else: {other:?}"),
     }
+}
+
+/// What a fail point makes of a judgement: it may have been kept or not.
+#[cfg(feature = "fail-points")]
+fn interrupted() -> AppError {
+    onsale_store::SubmitError::Unknown("a fail point".to_owned()).into()
 }
 
 async fn read_back(app: &Arc<App>, reference: &str) -> Option<Observation> {

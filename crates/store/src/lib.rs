@@ -5,6 +5,8 @@
 
 mod audit;
 mod error;
+#[doc(hidden)]
+pub mod fail_point;
 mod keys;
 mod limits;
 mod migrate;

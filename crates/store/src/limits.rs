@@ -18,13 +18,14 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections for reading. Reads are short; more connections than this would only compete for two cores.
 pub const READERS_MAX: usize = 8;
 /// WAL pages after which the checkpointer copies them into the database (32 MiB): pages that change often are copied once.
-pub const CHECKPOINT_PAGES: u32 = 8_192;
+/// With fail points a small sale must come to its checkpoints.
+pub const CHECKPOINT_PAGES: u32 = if cfg!(feature = "fail-points") { 12 } else { 8_192 };
 /// WAL pages left to copy that the writer may copy itself, standing still: some milliseconds of work.
 pub const CHECKPOINT_REST_PAGES: i64 = 512;
 /// Rounds of copying after which the writer takes over whatever is left: each is shorter than the one before, or never.
 pub const CHECKPOINT_ROUNDS_MAX: usize = 4;
 /// WAL pages after which the writer itself waits for a checkpoint (256 MiB), so that the file is bounded under load.
-pub const CHECKPOINT_PAGES_FORCED: u32 = 65_536;
+pub const CHECKPOINT_PAGES_FORCED: u32 = if cfg!(feature = "fail-points") { 20 } else { 65_536 };
 /// How long the writer waits for readers to let the WAL begin anew. Everyone waits with it, so hardly at all.
 pub const RESTART_TIMEOUT: Duration = Duration::from_millis(10);
 /// The same when the WAL is as long as it should ever be.

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::audit::{self, Audit};
 use crate::error::{InspectError, OpenError, StoreError, SubmitError};
+use crate::fail_point;
 use crate::keys::ApiKey;
 use crate::limits::{BUSY_TIMEOUT, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, READERS_MAX};
 use crate::writer::{self, Clock, Committed, Queue, WriterStats};
@@ -122,6 +123,7 @@ impl Store {
     /// is finished whether or not anyone still waits.
     pub async fn submit(&self, request: Request, deadline: Option<Instant>) -> Result<Decision, SubmitError> {
         let answer = self.queue.submit(request, deadline)?;
+        fail_point!(async "queue.accepted", return Err(SubmitError::Unknown("a fail point".to_owned())));
         answer.await.unwrap_or_else(|_| Err(SubmitError::Unknown("the writer has ended".to_owned())))
     }
 

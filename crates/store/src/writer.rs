@@ -14,6 +14,7 @@ use onsale_core::time::Timestamp;
 use tokio::sync::{oneshot, watch};
 
 use crate::error::{StoreError, SubmitError};
+use crate::fail_point;
 use crate::limits::{BATCH_COMMANDS_MAX, QUEUE_MAX, QUEUE_WAIT_MAX};
 
 /// Where the time of decisions comes from.
@@ -297,6 +298,7 @@ fn run_batch<B: Backend>(
     jobs: &mut Vec<Job>,
 ) -> Result<(), BatchError> {
     let begun = Instant::now();
+    fail_point!("batch.taken", return Err(BatchError::NotBegun(StoreError::Busy)));
     let waiting = &mut *jobs;
     // A panic unwinds through the transaction, which undoes it.
     let result = guarded("deciding", || {
@@ -316,10 +318,15 @@ fn run_batch<B: Backend>(
     queue.stats.commands.fetch_add(decisions.len() as u64, Ordering::Relaxed);
     queue.put_back(jobs.split_off(decisions.len()));
     // Whoever is answered must find the change wherever it looks.
-    let _ = guarded("publishing", || publish(&committed));
+    let _ = guarded("publishing", || {
+        fail_point!("publish.before", panic!("a fail point"));
+        publish(&committed);
+    });
+    fail_point!("publish.after", return Err(BatchError::Unknown(StoreError::Busy)));
     for (job, decision) in jobs.drain(..).zip(decisions) {
         let waited = begun.saturating_duration_since(job.queued_at);
         queue.stats.queue_wait_us.fetch_add(micros(waited), Ordering::Relaxed);
+        fail_point!("reply.before", continue);
         let _ = job.reply.send(Ok(decision));
     }
     Ok(())

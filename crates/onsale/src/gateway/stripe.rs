@@ -18,6 +18,7 @@ use anyhow::ensure;
 use onsale_core::gateway::Observation;
 use onsale_core::id::{OperationId, OrderId};
 use onsale_core::money::Money;
+use onsale_store::fail_point;
 
 pub(crate) use callback::{CallbackError, CallbackEvent};
 use objects::Refund;
@@ -131,8 +132,10 @@ impl Stripe {
             ("metadata[order_id]", intent.order.to_string()),
             ("metadata[operation_id]", intent.operation.to_string()),
         ];
+        fail_point!(async "provider.create.before", return Err(GatewayError::NotSent));
         let reply =
             self.transport.post("/v1/payment_intents", key(intent.operation, "create"), &form).await?;
+        fail_point!(async "provider.create.after", return Err(lost()));
         self.observe(reply.done()?).await
     }
 
@@ -147,7 +150,9 @@ impl Stripe {
         let mut form = vec![("payment_method", payment_method_token.to_owned())];
         form.extend(return_url.map(|url| ("return_url", url.to_owned())));
         let path = format!("{}/confirm", intent_path(reference)?);
+        fail_point!(async "provider.confirm.before", return Err(GatewayError::NotSent));
         let reply = self.transport.post(&path, key(operation, "confirm"), &form).await?;
+        fail_point!(async "provider.confirm.after", return Err(lost()));
         if let Err((402, failure)) = &reply.outcome
             && failure.is_kind("card_error")
             && let Some(declined) = objects::observe_decline(failure)?
@@ -166,7 +171,9 @@ impl Stripe {
     ) -> Result<Observation, GatewayError> {
         let form = [("amount_to_capture", amounts::to_provider(amount)?.to_string())];
         let path = format!("{}/capture", intent_path(reference)?);
+        fail_point!(async "provider.capture.before", return Err(GatewayError::NotSent));
         let reply = self.transport.post(&path, key(operation, "capture"), &form).await?;
+        fail_point!(async "provider.capture.after", return Err(lost()));
         self.observe(reply.done()?).await
     }
 
@@ -177,7 +184,9 @@ impl Stripe {
         operation: OperationId,
     ) -> Result<Observation, GatewayError> {
         let path = format!("{}/cancel", intent_path(reference)?);
+        fail_point!(async "provider.void.before", return Err(GatewayError::NotSent));
         let reply = self.transport.post(&path, key(operation, "cancel"), &[]).await?;
+        fail_point!(async "provider.void.after", return Err(lost()));
         self.observe(reply.done()?).await
     }
 
@@ -194,7 +203,9 @@ impl Stripe {
             ("amount", amounts::to_provider(amount)?.to_string()),
             ("metadata[operation_id]", operation.to_string()),
         ];
+        fail_point!(async "provider.refund.before", return Err(GatewayError::NotSent));
         let reply = self.transport.post("/v1/refunds", key(operation, "refund"), &form).await?;
+        fail_point!(async "provider.refund.after", return Err(lost()));
         let status = reply.status;
         let refund: Refund = objects::parse(&reply.done()?.body)?;
         match refund.status.as_deref() {
@@ -214,7 +225,9 @@ impl Stripe {
     /// Reads an intent.
     pub(crate) async fn query(&self, reference: &str) -> Result<Observation, GatewayError> {
         let query = [("expand[]", "latest_charge".into())];
+        fail_point!(async "provider.query.before", return Err(GatewayError::NotSent));
         let reply = self.transport.get(&intent_path(reference)?, &query, ANSWER_BYTES_MAX).await?;
+        fail_point!(async "provider.query.after", return Err(lost()));
         objects::observe(&objects::parse(&reply.done()?.body)?)
     }
 
@@ -242,6 +255,12 @@ impl Stripe {
         let seen = self.query(reference).await;
         seen.map_err(|error| GatewayError::NoAnswer(format!("it was settled, but not read back: {error}")))
     }
+}
+
+/// What a fail point makes of an answer.
+#[cfg(feature = "fail-points")]
+fn lost() -> GatewayError {
+    GatewayError::NoAnswer("a fail point".to_owned())
 }
 
 fn key(operation: OperationId, what: &str) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use onsale_store::Named;
+use onsale_store::{Named, fail_point};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::app::App;
@@ -59,6 +59,7 @@ async fn receive_callback(
             ));
         }
     };
+    fail_point!(async "callback.received", panic!("a fail point"));
     let callback = callbacks::unjudged(&event, &body, app.now());
     // In a task of its own: the provider's impatience must not cut short what its message set off.
     let shared = Arc::clone(&app);
@@ -67,5 +68,6 @@ async fn receive_callback(
         judging.await.map_err(|_| Problem::new(Code::Internal, "The callback could not be judged."))?;
     let verdict = judged?;
     app.metrics.callback(verdict.word());
+    fail_point!(async "callback.answer", panic!("a fail point"));
     Ok(Json(CallbackVerdictJson { outcome: verdict.word() }))
 }

@@ -14,7 +14,7 @@ use onsale_core::limits::TEXT_BYTES_MAX;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::PaymentStatus;
 use onsale_core::refusal::Refusal;
-use onsale_store::Named;
+use onsale_store::{Named, fail_point};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::app::App;
@@ -73,6 +73,7 @@ async fn place_hold(
             Outcome::HoldPlaced(placed) => {
                 app.metrics.hold(if decision.replayed { "replayed" } else { "placed" });
                 let hold = placed_json(&sale, &manifest, placed);
+                fail_point!(async "hold.answer", panic!("a fail point"));
                 return Ok(mark((StatusCode::CREATED, Json(hold)).into_response(), decision.replayed));
             }
             // The cache was behind the database: read again, once.
@@ -229,7 +230,9 @@ async fn release_hold(
             return Err(Problem::new(Code::Forbidden, "Name the account this is for in Onsale-Account."));
         }
     };
-    match app.decide(Command::ReleaseHold { hold, account }, None).await?.outcome {
+    let decision = app.decide(Command::ReleaseHold { hold, account }, None).await?;
+    fail_point!(async "release.answer", panic!("a fail point"));
+    match decision.outcome {
         Outcome::HoldReleased => Ok(StatusCode::NO_CONTENT),
         Outcome::Refused(refusal) => Err(refused(&refusal)),
         other => unreachable!("a hold is released or refused: {other:?}"),
@@ -270,6 +273,7 @@ async fn checkout(
         return_url: body.return_url,
     };
     let decision = app.decide(command, Some(key)).await?;
+    fail_point!(async "checkout.answer", panic!("a fail point"));
     let response = match decision.outcome {
         Outcome::CheckoutBegun(order) => {
             let begun = CheckoutBegunJson {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use onsale_core::command::Command;
 use onsale_core::limits::IDEMPOTENCY_TTL_MS;
+use onsale_store::fail_point;
 use tokio::task::JoinSet;
 
 use crate::app::App;
@@ -21,6 +22,7 @@ pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
         if due.is_empty() {
             break;
         }
+        fail_point!(async "expirer.due", anyhow::bail!("a fail point"));
         let mut endings = JoinSet::new();
         for hold in due {
             let app = Arc::clone(app);
@@ -29,6 +31,7 @@ pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
         while let Some(ended) = endings.join_next().await {
             ended??;
         }
+        fail_point!(async "expirer.ended", anyhow::bail!("a fail point"));
     }
     app.store.forget_keys(app.now().plus_ms(-IDEMPOTENCY_TTL_MS)).await?;
     Ok(())

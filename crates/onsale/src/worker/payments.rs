@@ -11,7 +11,7 @@ use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::OperationId;
 use onsale_core::limits::KEY_HORIZON_MS;
 use onsale_core::payment::{OperationKind, OperationStatus, query_backoff_ms};
-use onsale_store::OperationView;
+use onsale_store::{OperationView, fail_point};
 use tokio::task::JoinSet;
 
 use crate::app::App;
@@ -141,6 +141,7 @@ fn take_up(app: &Arc<App>, gateway: &Stripe, view: OperationView, work: &mut Joi
     }
     let (taken, gateway) = (Taken { app: Arc::clone(app), id }, gateway.clone());
     work.spawn(async move {
+        fail_point!(async "payment.taken_up", return);
         if let Err(error) = advance(&taken.app, &gateway, &view).await {
             let error = format!("{error:#}");
             tracing::warn!(operation.id = %id, error, "Could not record what the provider said; it is asked again");
@@ -277,6 +278,7 @@ async fn ask(app: &Arc<App>, gateway: &Stripe, reference: &str) -> Result<Observ
 /// Keeps an answer; whether the operation is to be sent (again).
 async fn record(app: &Arc<App>, operation: OperationId, answer: Answer) -> anyhow::Result<bool> {
     let decision = app.record(Command::RecordAnswer { operation, answer }).await?;
+    fail_point!(async "payment.recorded", anyhow::bail!("a fail point"));
     Ok(matches!(decision.outcome, Outcome::Recorded { send: true, .. }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onsale_store::CallbackDue;
+use onsale_store::{CallbackDue, fail_point};
 
 use crate::app::App;
 use crate::callbacks;
@@ -14,6 +14,7 @@ pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
     let now = app.now();
     let due: Vec<CallbackDue> = app.store.read(|reader| reader.due_callbacks(now, TOGETHER_MAX))?;
     for callback in due {
+        fail_point!(async "reconciler.due", anyhow::bail!("a fail point"));
         callbacks::judge(app, callback, true).await?;
     }
     Ok(())

@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod cli;
+#[cfg(feature = "fail-points")]
+mod crash_points;
 mod crashes;
 mod disk;
 mod manifest;

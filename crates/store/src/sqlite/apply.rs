@@ -14,6 +14,7 @@ use onsale_core::snapshot::{Bulk, Snapshot};
 use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
+use crate::fail_point;
 use crate::names::{Named, answer_text, log_payload, seats_json};
 
 /// Writes all changes of a snapshot.
@@ -33,6 +34,7 @@ pub(super) fn write(db: &Connection, snapshot: &Snapshot) -> Result<(), StoreErr
     for change in snapshot.orders.changes() {
         order(db, change.before, change.after)?;
     }
+    fail_point!("rows.half_written", return Err(StoreError::Busy));
     // An order's operations live one at a time: what ended is written before what began.
     let operations = || snapshot.operations.changes();
     for change in operations().filter(|change| change.before.is_some()) {

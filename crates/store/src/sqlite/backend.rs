@@ -17,6 +17,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
+use crate::fail_point;
 use crate::limits::{BATCH_TIME_MAX, RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED};
 use crate::writer::{Backend, BatchError, Committed};
 
@@ -109,8 +110,11 @@ impl SqliteBackend {
             true => (RESTART_TIMEOUT_FORCED, self.ground.checkpoint_pages_forced / 4),
             false => (RESTART_TIMEOUT, self.ground.checkpoint_pages),
         };
+        fail_point!("restart.before", return);
         // The file keeps its length: to write over it is cheaper than to make it grow anew.
-        match self.checkpoint("PRAGMA wal_checkpoint(RESTART)", wait) {
+        let restarted = self.checkpoint("PRAGMA wal_checkpoint(RESTART)", wait);
+        fail_point!("restart.after", return);
+        match restarted {
             Ok(true) => {
                 self.wal_pages.store(0, Ordering::Relaxed);
                 self.restart_at = self.ground.checkpoint_pages;
@@ -175,6 +179,7 @@ impl SqliteBackend {
         let immediate = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(immediate);
         let transaction = transaction.map_err(|error| BatchError::NotBegun(error.into()))?;
+        fail_point!("transaction.begun", return Err(BatchError::NotDone(crate::StoreError::Busy)));
         let (requests, now) = locked();
         let begun = Instant::now();
         let mut snapshot = Snapshot::new([], now);
@@ -187,7 +192,9 @@ impl SqliteBackend {
             }
             snapshot.want_request(request);
             load::fill(&transaction, &mut self.prices, &mut snapshot).map_err(BatchError::NotDone)?;
+            fail_point!("rows.read", return Err(BatchError::NotDone(crate::StoreError::Busy)));
             decisions.push(decide(&mut snapshot, request));
+            fail_point!("command.decided", return Err(BatchError::NotDone(crate::StoreError::Busy)));
             if is_alone || begun.elapsed() > BATCH_TIME_MAX {
                 break;
             }
@@ -202,8 +209,10 @@ impl SqliteBackend {
             Bulk::Prices(..) => None,
         });
         let committed = Committed { replaced: replaced.collect(), log: snapshot.log };
+        fail_point!("commit.before", return Err(BatchError::NotDone(crate::StoreError::Busy)));
         // From here on a failure leaves it open whether the batch is durable.
         transaction.commit().map_err(|error| BatchError::Unknown(error.into()))?;
+        fail_point!("commit.after", return Err(BatchError::Unknown(crate::StoreError::Busy)));
         Ok((decisions, committed))
     }
 }

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::{Connection, Row, ffi};
 
+use crate::fail_point;
 use crate::limits::{CHECKPOINT_REST_PAGES, CHECKPOINT_ROUNDS_MAX};
 
 use super::open;
@@ -56,7 +57,10 @@ impl Checkpointer {
         let tells = Arc::clone(&caught_up);
         let work = move || {
             while woken.recv().is_ok() && soundness.is_sound() {
-                match catch_up(&connection) {
+                fail_point!("checkpoint.before", continue);
+                let caught_up = catch_up(&connection);
+                fail_point!("checkpoint.after", continue);
+                match caught_up {
                     Ok(()) => tells.store(true, Ordering::Relaxed),
                     Err(error) => {
                         soundness.note(&error);

@@ -1,0 +1,252 @@
+//! One server on stage: what the script asks of it, and the clients' ledger of what it has told.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::util::{App, Buyer, Client, Hall, Reply, text};
+
+/// How often a request that was not answered with a decision is sent again; a fail point fails once.
+const TRIES: usize = 4;
+/// How often an order is looked at until it stands as it should.
+const LOOKS: usize = 60;
+/// Longer than an operation that was under way is left alone.
+pub(super) const LONGER_THAN_A_CALL_MS: i64 = 25_000;
+
+/// The server has gone.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// Who does what by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Nobody: the clock stands, and the script says when a worker passes and a callback comes.
+    Stepped,
+    /// Everybody at once: workers, callbacks, the clock, and the buyers.
+    Alive,
+}
+
+/// Those who play, in every run the same.
+pub(super) struct Cast {
+    /// Sold as usual; with seats that are given up in doubt; charged at once.
+    pub(super) halls: [Hall; 3],
+    pub(super) buyers: BTreeMap<&'static str, Buyer>,
+}
+
+/// What the clients know, from the first server to the last.
+#[derive(Default)]
+pub(super) struct Ledger {
+    told: Mutex<BTreeMap<String, Told>>,
+    /// Orders by their buyers.
+    pub(super) orders: Mutex<BTreeMap<&'static str, String>>,
+    /// Holds by their requests' keys.
+    pub(super) holds: Mutex<BTreeMap<&'static str, Value>>,
+    /// Answers that a server gave again.
+    pub(super) replays: AtomicI64,
+    /// The latest time of any server's clock that the script has set.
+    pub(super) clock_ms: AtomicI64,
+    /// When the script began.
+    pub(super) zero_ms: AtomicI64,
+}
+
+/// What is known of a request.
+#[derive(Clone)]
+enum Told {
+    /// It was sent, and may have been done.
+    Perhaps,
+    /// It was answered.
+    Answer(u16, Value),
+}
+
+pub(super) struct Stage<'a> {
+    pub(super) app: &'a App,
+    pub(super) cast: &'a Cast,
+    pub(super) ledger: &'a Ledger,
+    pub(super) manner: Manner,
+    /// Whether this server may be killed by its fail point.
+    pub(super) mortal: bool,
+}
+
+impl Stage<'_> {
+    /// The way of a buyer to this server.
+    pub(super) fn client(&self, who: &str) -> Client {
+        self.cast.buyers[who].client.at(&self.app.buyers.base)
+    }
+
+    /// Has something decided under a key, and checks the answer against the ledger: what was answered before is answered
+    /// the same, and what was said not to be done has not been done.
+    pub(super) async fn ask(
+        &self,
+        who: &str,
+        key: &'static str,
+        (method, path, body): (Method, &str, Option<&Value>),
+        want: u16,
+    ) -> Result<Value, Gone> {
+        let has_key = method != Method::DELETE;
+        for _ in 0..TRIES {
+            let mut ask = self.client(who).ask(method.clone(), path).key(key);
+            if let Some(body) = body {
+                ask = ask.json(body);
+            }
+            let before = self.told(key);
+            let Some(reply) = ask.try_send().await else {
+                self.perhaps(key);
+                self.lost()?;
+                continue;
+            };
+            if reply.status == 503 {
+                match text(&reply.body, "code") {
+                    "authority-unavailable" => {}
+                    "outcome-unknown" => self.perhaps(key),
+                    other => panic!("{}: {other}", reply.what),
+                }
+                continue;
+            }
+            assert_eq!(reply.status, want, "{key}, {}: {}", reply.what, reply.text);
+            match (before, has_key) {
+                (Some(Told::Answer(status, told)), true) => {
+                    assert!(reply.replayed(), "{key} was decided anew: {}", reply.text);
+                    assert_eq!((reply.status, &reply.body), (status, &told), "{key} is answered differently");
+                    self.ledger.replays.fetch_add(1, Ordering::Relaxed);
+                }
+                (None, true) => {
+                    assert!(!reply.replayed(), "{key} was done, and nobody was told: {}", reply.text)
+                }
+                (Some(Told::Perhaps), true) | (_, false) => {}
+            }
+            let told = Told::Answer(reply.status, reply.body.clone());
+            self.ledger.told.lock().expect("the ledger").insert(key.to_owned(), told);
+            return Ok(reply.body);
+        }
+        panic!("{key} was never decided");
+    }
+
+    fn told(&self, key: &str) -> Option<Told> {
+        self.ledger.told.lock().expect("the ledger").get(key).cloned()
+    }
+
+    fn perhaps(&self, key: &str) {
+        self.ledger.told.lock().expect("the ledger").entry(key.to_owned()).or_insert(Told::Perhaps);
+    }
+
+    /// No answer came: the end of a server that may be killed, and a lost connection of any other.
+    fn lost(&self) -> Result<(), Gone> {
+        if self.mortal { Err(Gone) } else { Ok(()) }
+    }
+
+    /// Asks until there is an answer other than "not now".
+    async fn until_answered(
+        &self,
+        client: &Client,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<Reply, Gone> {
+        for _ in 0..TRIES {
+            let ask = client.ask(method.clone(), path);
+            match if body.is_null() { ask } else { ask.json(body) }.try_send().await {
+                Some(reply) if reply.status == 503 => {}
+                Some(reply) => return Ok(reply),
+                None => self.lost()?,
+            }
+        }
+        panic!("{method} {path} was never answered");
+    }
+
+    /// A hold by its buyer and key.
+    pub(super) async fn hold(
+        &self,
+        who: &str,
+        key: &'static str,
+        hall: usize,
+        seats: &[&str],
+    ) -> Result<Value, Gone> {
+        let path = format!("/v1/events/{}/holds", self.cast.halls[hall].event_id);
+        let hold = self.ask(who, key, (Method::POST, &path, Some(&json!({ "seats": seats }))), 201).await?;
+        self.ledger.holds.lock().expect("the ledger").insert(key, hold.clone());
+        Ok(hold)
+    }
+
+    /// Begins to pay; the order's id.
+    pub(super) async fn pay(
+        &self,
+        who: &'static str,
+        key: &'static str,
+        hold: &Value,
+        card: &str,
+    ) -> Result<String, Gone> {
+        let path = format!("/v1/holds/{}/checkout", text(hold, "hold_id"));
+        let body = json!({ "payment_method_token": card });
+        let begun = self.ask(who, key, (Method::POST, &path, Some(&body)), 202).await?;
+        let order_id = text(&begun, "order_id").to_owned();
+        let known = self.ledger.orders.lock().expect("the ledger").insert(who, order_id.clone());
+        assert!(known.is_none_or(|known| known == order_id), "{who} has another order now");
+        Ok(order_id)
+    }
+
+    /// Waits until the payment of an order stands as it should: where nothing goes by itself, by having it go on.
+    pub(super) async fn settle(
+        &self,
+        who: &str,
+        order_id: &str,
+        want: impl Fn(&str) -> bool,
+    ) -> Result<(), Gone> {
+        let wait_s = if self.manner == Manner::Alive { 1 } else { 0 };
+        let path = format!("/v1/orders/{order_id}?wait_s={wait_s}");
+        let mut last = Value::Null;
+        for look in 0..LOOKS {
+            last = self.until_answered(&self.client(who), Method::GET, &path, &Value::Null).await?.ok(200);
+            if want(text(&last, "payment_status")) {
+                return Ok(());
+            }
+            if self.manner == Manner::Stepped {
+                if look > 2 {
+                    self.set_clock(self.ledger.clock_ms.load(Ordering::SeqCst) + 2_500).await?;
+                }
+                self.pass("payments").await?;
+            }
+        }
+        panic!("{who}'s payment does not come to its end: {last}");
+    }
+
+    /// Has a worker pass.
+    pub(super) async fn pass(&self, worker: &str) -> Result<(), Gone> {
+        let path = format!("/_test/workers/{worker}");
+        self.until_answered(&self.app.operator, Method::POST, &path, &json!({})).await?.ok(200);
+        Ok(())
+    }
+
+    /// Moves the clock to an instant, unless it is past it.
+    pub(super) async fn set_clock(&self, to_ms: i64) -> Result<(), Gone> {
+        let before = self.ledger.clock_ms.fetch_max(to_ms, Ordering::SeqCst);
+        if to_ms > before {
+            let body = json!({ "set": to_ms });
+            self.until_answered(&self.app.operator, Method::POST, "/_test/clock", &body).await?.ok(200);
+        }
+        Ok(())
+    }
+
+    /// The provider delivers the latest event about an order; it is taken, in the end.
+    pub(super) async fn deliver(&self, order_id: &str) -> Result<(), Gone> {
+        for _ in 0..TRIES {
+            let wanted = json!({ "order_id": order_id });
+            let said = self.app.provider.client.post("/_sim/deliver", &wanted).await.ok(200);
+            match said["deliveries"][0]["status"].as_u64() {
+                Some(200) => return Ok(()),
+                Some(status) => assert!(status >= 500, "{said}"),
+                None => self.lost()?,
+            }
+        }
+        panic!("the callback about {order_id} is never taken");
+    }
+
+    /// The buyer proves who it is; once more does no harm.
+    pub(super) async fn complete(&self, order_id: &str) {
+        let intent = self.app.provider.intent_of(order_id).await;
+        let path = format!("/_sim/intents/{intent}/complete");
+        self.app.provider.client.post(&path, &json!({ "result": "success" })).await;
+    }
+}
