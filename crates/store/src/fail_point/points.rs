@@ -69,6 +69,24 @@ enum Action {
     Delay(Duration),
 }
 
+impl Action {
+    fn pause(self) -> Duration {
+        match self {
+            Action::Kill => LAST_MOMENT,
+            Action::Error => Duration::ZERO,
+            Action::Delay(delay) => delay,
+        }
+    }
+
+    fn is_failure(self) -> bool {
+        match self {
+            Action::Kill => kill(),
+            Action::Error => true,
+            Action::Delay(_) => false,
+        }
+    }
+}
+
 impl Plan {
     fn parse(text: &str) -> Option<Plan> {
         let (name, rest) = text.split_once('=')?;
@@ -97,8 +115,10 @@ impl Plan {
     }
 }
 
-/// Counts a hit; what is to be done at it. A kill is done here: SIGKILL, as from outside, so that nothing of the
-/// process gets the chance to tidy up.
+/// How long a step that is to be killed stands still before: whoever has been told too early hears it meanwhile.
+const LAST_MOMENT: Duration = Duration::from_millis(20);
+
+/// Counts a hit; what is to be done at it.
 fn hit(name: &str) -> Option<Action> {
     static HITS: AtomicU64 = AtomicU64::new(0);
     assert!(NAMES.contains(&name), "the fail point {name} is not in the list");
@@ -107,33 +127,27 @@ fn hit(name: &str) -> Option<Action> {
         return None;
     }
     eprintln!("fail point {name}, hit {}: {:?}", plan.at, plan.action);
-    if plan.action == Action::Kill {
-        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
-            .expect("a process may kill itself");
-    }
     Some(plan.action)
+}
+
+/// SIGKILL, as from outside: nothing of the process gets the chance to tidy up.
+fn kill() -> bool {
+    let sent = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    panic!("a process can kill itself: {sent:?}");
 }
 
 /// Whether the step fails here, on a thread that may block.
 pub fn fails(name: &str) -> bool {
-    match hit(name) {
-        Some(Action::Delay(delay)) => {
-            std::thread::sleep(delay);
-            false
-        }
-        action => action == Some(Action::Error),
-    }
+    let Some(action) = hit(name) else { return false };
+    std::thread::sleep(action.pause());
+    action.is_failure()
 }
 
 /// [`fails`] in async code.
 pub async fn fails_async(name: &str) -> bool {
-    match hit(name) {
-        Some(Action::Delay(delay)) => {
-            tokio::time::sleep(delay).await;
-            false
-        }
-        action => action == Some(Action::Error),
-    }
+    let Some(action) = hit(name) else { return false };
+    tokio::time::sleep(action.pause()).await;
+    action.is_failure()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const GOOD: &str = "pm_card_visa";
 const BAD: &str = "pm_card_chargeDeclined";
 const ASKS: &str = "pm_card_threeDSecure2Required";
 /// Past every deadline of a hold that was placed before.
-const LATER_MS: i64 = 2 * 3_600_000;
+pub(super) const LATER_MS: i64 = 2 * 3_600_000;
 
 /// The rules of each hall.
 pub(super) fn policies() -> [Value; 3] {
@@ -94,6 +94,27 @@ pub(super) async fn play(stage: &Stage<'_>) -> Result<(), Gone> {
         stage.deliver(&order_of(stage, who)).await?;
     }
     stage.pass("reconciler").await
+}
+
+/// What comes of it on a server that was away until every deadline had passed, and whose buyers and provider were not.
+pub(super) async fn end_late(stage: &Stage<'_>) -> Result<(), Gone> {
+    let orders = stage.ledger.orders.lock().expect("the ledger").clone();
+    for order_id in orders.values() {
+        stage.complete(order_id).await;
+    }
+    stage.ask_all_again().await?;
+    let orders = stage.ledger.orders.lock().expect("the ledger").clone();
+    stage.pass("expirer").await?;
+    for (who, order_id) in &orders {
+        stage.settle(who, order_id, is_over).await?;
+    }
+    stage.pass("reconciler").await?;
+    // What has been answered once more is still so when all is over.
+    stage.ask_all_again().await
+}
+
+fn is_over(payment_status: &str) -> bool {
+    matches!(payment_status, "CAPTURED" | "DECLINED" | "VOIDED" | "REFUNDED")
 }
 
 pub(super) fn order_of(stage: &Stage<'_>, who: &str) -> String {

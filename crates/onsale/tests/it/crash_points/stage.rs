@@ -39,7 +39,8 @@ pub(super) struct Cast {
 /// What the clients know, from the first server to the last.
 #[derive(Default)]
 pub(super) struct Ledger {
-    told: Mutex<BTreeMap<String, Told>>,
+    /// In the order in which they were first sent.
+    requests: Mutex<Vec<Request>>,
     /// Orders by their buyers.
     pub(super) orders: Mutex<BTreeMap<&'static str, String>>,
     /// Holds by their requests' keys.
@@ -52,12 +53,25 @@ pub(super) struct Ledger {
     pub(super) zero_ms: AtomicI64,
 }
 
-/// What is known of a request.
+/// A request of a buyer, and what came of it.
 #[derive(Clone)]
+struct Request {
+    key: &'static str,
+    who: &'static str,
+    method: Method,
+    path: String,
+    body: Option<Value>,
+    told: Told,
+}
+
+/// What is known of a request.
+#[derive(Clone, PartialEq)]
 enum Told {
-    /// It was sent, and may have been done.
+    /// Nothing of it has been done.
+    NotDone,
+    /// It may have been done.
     Perhaps,
-    /// It was answered.
+    /// It was answered with a decision.
     Answer(u16, Value),
 }
 
@@ -76,60 +90,105 @@ impl Stage<'_> {
         self.cast.buyers[who].client.at(&self.app.buyers.base)
     }
 
-    /// Has something decided under a key, and checks the answer against the ledger: what was answered before is answered
-    /// the same, and what was said not to be done has not been done.
+    /// Has something decided under a key; the body of an answer that must have this status.
     pub(super) async fn ask(
         &self,
-        who: &str,
+        who: &'static str,
         key: &'static str,
         (method, path, body): (Method, &str, Option<&Value>),
         want: u16,
     ) -> Result<Value, Gone> {
-        let has_key = method != Method::DELETE;
+        let request =
+            Request { key, who, method, path: path.to_owned(), body: body.cloned(), told: Told::NotDone };
+        let reply = self.send(request).await?;
+        assert_eq!(reply.status, want, "{key}, {}: {}", reply.what, reply.text);
+        Ok(reply.body)
+    }
+
+    /// Sends all that was ever asked once more.
+    pub(super) async fn ask_all_again(&self) -> Result<(), Gone> {
+        let requests = self.ledger.requests.lock().expect("the ledger").clone();
+        for request in requests {
+            let reply = self.send(request.clone()).await?;
+            assert!(
+                matches!(reply.status, 201 | 202 | 204 | 409),
+                "{}, {}: {}",
+                request.key,
+                reply.what,
+                reply.text
+            );
+            if reply.status == 202 {
+                self.keep_order(request.who, &reply.body);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request until it is decided, and checks the answer against the ledger: what was answered before is
+    /// answered the same, and what was said not to be done has not been done.
+    async fn send(&self, request: Request) -> Result<Reply, Gone> {
+        let Request { key, who, .. } = request;
         for _ in 0..TRIES {
-            let mut ask = self.client(who).ask(method.clone(), path).key(key);
-            if let Some(body) = body {
+            let mut ask = self.client(who).ask(request.method.clone(), &request.path).key(key);
+            if let Some(body) = &request.body {
                 ask = ask.json(body);
             }
             let before = self.told(key);
             let Some(reply) = ask.try_send().await else {
-                self.perhaps(key);
+                self.keep(&request, Told::Perhaps);
                 self.lost()?;
                 continue;
             };
             if reply.status == 503 {
-                match text(&reply.body, "code") {
-                    "authority-unavailable" => {}
-                    "outcome-unknown" => self.perhaps(key),
+                let told = match text(&reply.body, "code") {
+                    "authority-unavailable" => Told::NotDone,
+                    "outcome-unknown" => Told::Perhaps,
                     other => panic!("{}: {other}", reply.what),
-                }
+                };
+                self.keep(&request, told);
                 continue;
             }
-            assert_eq!(reply.status, want, "{key}, {}: {}", reply.what, reply.text);
-            match (before, has_key) {
-                (Some(Told::Answer(status, told)), true) => {
+            // To give something back needs no key: it is given back once.
+            match before.filter(|_| request.method != Method::DELETE) {
+                Some(Told::Answer(status, told)) => {
                     assert!(reply.replayed(), "{key} was decided anew: {}", reply.text);
                     assert_eq!((reply.status, &reply.body), (status, &told), "{key} is answered differently");
                     self.ledger.replays.fetch_add(1, Ordering::Relaxed);
                 }
-                (None, true) => {
-                    assert!(!reply.replayed(), "{key} was done, and nobody was told: {}", reply.text)
+                Some(Told::NotDone) | None => {
+                    assert!(!reply.replayed(), "{key} was done, and nobody was told: {}", reply.text);
                 }
-                (Some(Told::Perhaps), true) | (_, false) => {}
+                Some(Told::Perhaps) => {}
             }
-            let told = Told::Answer(reply.status, reply.body.clone());
-            self.ledger.told.lock().expect("the ledger").insert(key.to_owned(), told);
-            return Ok(reply.body);
+            self.keep(&request, Told::Answer(reply.status, reply.body.clone()));
+            return Ok(reply);
         }
         panic!("{key} was never decided");
     }
 
     fn told(&self, key: &str) -> Option<Told> {
-        self.ledger.told.lock().expect("the ledger").get(key).cloned()
+        let requests = self.ledger.requests.lock().expect("the ledger");
+        requests.iter().find(|request| request.key == key).map(|request| request.told.clone())
     }
 
-    fn perhaps(&self, key: &str) {
-        self.ledger.told.lock().expect("the ledger").entry(key.to_owned()).or_insert(Told::Perhaps);
+    /// Notes what is known of a request now. What was answered stays answered, and what may have been done may have been
+    /// done for good.
+    fn keep(&self, request: &Request, told: Told) {
+        let mut requests = self.ledger.requests.lock().expect("the ledger");
+        match requests.iter_mut().find(|known| known.key == request.key) {
+            None => requests.push(Request { told, ..request.clone() }),
+            Some(known) => match (&known.told, &told) {
+                (Told::Answer(..), _) | (Told::Perhaps, Told::NotDone) => {}
+                _ => known.told = told,
+            },
+        }
+    }
+
+    fn keep_order(&self, who: &'static str, begun: &Value) -> String {
+        let order_id = text(begun, "order_id").to_owned();
+        let known = self.ledger.orders.lock().expect("the ledger").insert(who, order_id.clone());
+        assert!(known.is_none_or(|known| known == order_id), "{who} has another order now");
+        order_id
     }
 
     /// No answer came: the end of a server that may be killed, and a lost connection of any other.
@@ -159,7 +218,7 @@ impl Stage<'_> {
     /// A hold by its buyer and key.
     pub(super) async fn hold(
         &self,
-        who: &str,
+        who: &'static str,
         key: &'static str,
         hall: usize,
         seats: &[&str],
@@ -181,10 +240,7 @@ impl Stage<'_> {
         let path = format!("/v1/holds/{}/checkout", text(hold, "hold_id"));
         let body = json!({ "payment_method_token": card });
         let begun = self.ask(who, key, (Method::POST, &path, Some(&body)), 202).await?;
-        let order_id = text(&begun, "order_id").to_owned();
-        let known = self.ledger.orders.lock().expect("the ledger").insert(who, order_id.clone());
-        assert!(known.is_none_or(|known| known == order_id), "{who} has another order now");
-        Ok(order_id)
+        Ok(self.keep_order(who, &begun))
     }
 
     /// Waits until the payment of an order stands as it should: where nothing goes by itself, by having it go on.
@@ -243,10 +299,11 @@ impl Stage<'_> {
         panic!("the callback about {order_id} is never taken");
     }
 
-    /// The buyer proves who it is; once more does no harm.
+    /// The buyer proves who it is where it is asked to; once more does no harm.
     pub(super) async fn complete(&self, order_id: &str) {
-        let intent = self.app.provider.intent_of(order_id).await;
-        let path = format!("/_sim/intents/{intent}/complete");
-        self.app.provider.client.post(&path, &json!({ "result": "success" })).await;
+        for intent in self.app.provider.intents(order_id).await {
+            let path = format!("/_sim/intents/{}/complete", text(&intent, "id"));
+            self.app.provider.client.post(&path, &json!({ "result": "success" })).await;
+        }
     }
 }
