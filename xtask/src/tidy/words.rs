@@ -83,6 +83,7 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/http/listener/stream.rs", "the deadline of a connection that stalls"),
             ("crates/onsale/src/server.rs", "lets a load balancer notice before the listeners close"),
             ("crates/onsale/src/worker", "a worker's period"),
+            ("crates/store/src/fail_point/", "a step that takes its time, as a test wants it"),
             (
                 "crates/store/src/sqlite/open.rs",
                 "the engine itself doesn't wait for whoever else turns on the WAL",

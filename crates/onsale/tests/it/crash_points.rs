@@ -149,25 +149,22 @@ impl Template {
 async fn visit(name: &str, action: Action) {
     let template = Template::make().await;
     let all = std::env::var("ONSALE_CRASH_POINTS").is_ok_and(|which| which == "all");
-    let mut at = 1;
-    let mut runs = 1;
-    while play_twice(&template, name, action, at).await {
-        // Elsewhere than in a kill the first hit says most: what is done about an error is the same at each.
+    let (mut at, mut runs) = (1, 1);
+    while disturb(&template, name, action, at).await {
+        // What is done about an error, and about a slow step, is much the same at each hit.
         if !all && !action.is_kill() {
-            println!("{runs} runs");
-            return;
+            break;
         }
         at = if all { at + 1 } else { at * 3 };
         runs += 1;
         assert!(at < HITS_MAX, "{name} is hit without end");
     }
-    assert!(at > 1, "the script never comes to {name}");
     println!("{runs} runs");
 }
 
-/// Plays the script on a server with a fail point, and once more on the server that takes over from it; whether the
-/// point was hit so often.
-async fn play_twice(template: &Template, name: &str, action: Action, at: u64) -> bool {
+/// Plays the script on a server that is disturbed at one hit of a point, and then on one that takes over from it;
+/// whether the point was hit so often.
+async fn disturb(template: &Template, name: &str, action: Action, at: u64) -> bool {
     let (word, manner) = match action {
         Action::Kill | Action::KillForLong => ("kill".to_owned(), Manner::Stepped),
         Action::Error => ("error".to_owned(), Manner::Stepped),
@@ -175,47 +172,95 @@ async fn play_twice(template: &Template, name: &str, action: Action, at: u64) ->
     };
     let plan = format!("{name}={word}@{at}");
     println!("{plan}");
-    let provider = ProviderProcess::start();
-    let ledger = Ledger::default();
-    let server = server(&provider, manner).data(template.copy()).env("ONSALE_FAIL_POINT", &plan);
-    let app = server.start().await;
-    let zero_ms = app.now_ms().await;
-    ledger.zero_ms.store(zero_ms, Ordering::SeqCst);
-    ledger.clock_ms.store(zero_ms, Ordering::SeqCst);
-    let mortal = action.is_kill();
-    let played =
-        script::play(&Stage { app: &app, cast: &template.cast, ledger: &ledger, manner, mortal }).await;
-    let ended = app.end();
-    let was_hit = ended.log.contains(&format!("fail point {name}, hit {at}: "));
-    assert_eq!(ended.killed, was_hit && mortal, "{plan}:\n{}", ended.log);
-    assert!(played.is_ok() || ended.killed, "{plan}: no answer came from a living server:\n{}", ended.log);
-
-    let mut app = server_again(&provider).data(ended.data).start().await;
-    app.expect_strangers();
-    let stage =
-        Stage { app: &app, cast: &template.cast, ledger: &ledger, manner: Manner::Stepped, mortal: false };
-    let clock_ms = ledger.clock_ms.load(Ordering::SeqCst).max(app.now_ms().await);
-    if action == Action::KillForLong && was_hit {
-        stage.set_clock(clock_ms + script::LATER_MS).await.expect("it answers");
-        script::end_late(&stage).await.expect("nobody kills it");
-        picture::consistent(&app, &template.cast, &ledger).await;
-    } else {
-        stage.set_clock(clock_ms + LONGER_THAN_A_CALL_MS).await.expect("it answers");
-        script::play(&stage).await.expect("nobody kills it");
-        picture::check(&app, &template.cast, &ledger).await;
-    }
-    let data = Arc::clone(&app.data);
-    app.finish().await;
-    assert!(played.is_err() || ledger.replays.load(Ordering::SeqCst) > 0, "{plan}: nobody asked again");
-    run(&["audit", "--data", &data.path().to_string_lossy()]).ok();
+    let mut sale = Sale::begin(template);
+    let was_hit = sale.play_disturbed(&plan, manner, action.is_kill()).await;
+    assert!(was_hit || at > 1, "the script never comes to {name}");
+    sale.end(action == Action::KillForLong && was_hit).await;
     was_hit
 }
 
-fn server(provider: &ProviderProcess, manner: Manner) -> Options {
-    let options = App::options().provider(provider);
-    if manner == Manner::Alive { options.workers() } else { options }
+/// A server that is killed each time it has got a step further, and always comes back, sells out all the same.
+async fn kill_at_each_step(plan: &str) {
+    let template = Template::make().await;
+    let mut sale = Sale::begin(&template);
+    let mut deaths = 0;
+    while sale.play_disturbed(plan, Manner::Stepped, true).await {
+        deaths += 1;
+        assert!(deaths < HITS_MAX, "it gets no further");
+    }
+    assert!(deaths > 10, "it was killed {deaths} times");
+    sale.end(false).await;
+    println!("{deaths} runs");
 }
 
-fn server_again(provider: &ProviderProcess) -> Options {
-    server(provider, Manner::Stepped)
+#[tokio::test]
+async fn a_server_that_is_killed_after_every_third_commit_gets_to_the_end() {
+    // Not after each. What is sent to the provider is written down before, so a step has two commits; and on each new
+    // server the message about the stranger's payment is judged once more.
+    kill_at_each_step("commit.after=kill@3").await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_after_each_word_of_the_provider_gets_to_the_end() {
+    kill_at_each_step("payment.recorded=kill@1").await;
+}
+
+/// A sale on one server after another.
+struct Sale<'a> {
+    cast: &'a Cast,
+    provider: ProviderProcess,
+    ledger: Ledger,
+    data: Arc<TempDir>,
+}
+
+impl Sale<'_> {
+    fn begin(template: &Template) -> Sale<'_> {
+        let (provider, ledger) = (ProviderProcess::start(), Ledger::default());
+        Sale { cast: &template.cast, provider, ledger, data: template.copy() }
+    }
+
+    fn server(&self, manner: Manner) -> Options {
+        let options = App::options().provider(&self.provider).data(Arc::clone(&self.data));
+        if manner == Manner::Alive { options.workers() } else { options }
+    }
+
+    fn stage<'a>(&'a self, app: &'a App, manner: Manner, mortal: bool) -> Stage<'a> {
+        Stage { app, cast: self.cast, ledger: &self.ledger, manner, mortal }
+    }
+
+    /// Plays the script to its end or the server's; whether it came to what was planned.
+    async fn play_disturbed(&mut self, plan: &str, manner: Manner, mortal: bool) -> bool {
+        let app = self.server(manner).env("ONSALE_FAIL_POINT", plan).start().await;
+        let stage = self.stage(&app, manner, mortal);
+        stage.take_over(LONGER_THAN_A_CALL_MS).await;
+        let played = script::play(&stage).await;
+        let ended = app.end();
+        let was_hit = ended.log.contains("fail point ");
+        assert_eq!(ended.killed, was_hit && mortal, "{plan}:\n{}", ended.log);
+        assert!(played.is_ok() || ended.killed, "{plan}: no answer of a living server:\n{}", ended.log);
+        self.data = ended.data;
+        was_hit
+    }
+
+    /// Plays the script to its end on a server that nothing disturbs, or has a late server end what was begun; then
+    /// compares and audits.
+    async fn end(self, late: bool) {
+        let mut app = self.server(Manner::Stepped).start().await;
+        app.expect_strangers();
+        let stage = self.stage(&app, Manner::Stepped, false);
+        let (answered, replays) = (stage.answered(), self.ledger.replays.load(Ordering::SeqCst));
+        if late {
+            stage.take_over(script::LATER_MS).await;
+            script::end_late(&stage).await.expect("nobody kills it");
+            picture::consistent(&app, self.cast, &self.ledger).await;
+        } else {
+            stage.take_over(LONGER_THAN_A_CALL_MS).await;
+            script::play(&stage).await.expect("nobody kills it");
+            picture::check(&app, self.cast, &self.ledger).await;
+        }
+        let replays = self.ledger.replays.load(Ordering::SeqCst) - replays;
+        assert!(replays >= answered, "{answered} answers were known, {replays} asked for again");
+        app.finish().await;
+        run(&["audit", "--data", &self.data.path().to_string_lossy()]).ok();
+    }
 }

@@ -12,18 +12,18 @@ use super::script::STRANGER;
 use super::stage::{Cast, Ledger};
 
 /// The seats of the halls, 2 where sold, and the money taken for them; the orders, what the provider has kept of their
-/// money, and under how many keys it was asked for; the holds; the open cases.
+/// money, how many objects it has for it, and under how many keys it was asked for; the holds; the open cases.
 const PICTURE: &str = "\
 seats 2222222, taken 17500
 seats 0, taken 0
 seats 20, taken 2500
-ada A-1 A-2 A-3 CONFIRMED CAPTURED, kept 7500, 1 cards, 1 captures
-ben A-4 A-5 CONFIRMED CAPTURED, kept 5000, 2 cards, 1 captures
-cy A-6 CONFIRMED CAPTURED, kept 2500, 1 cards, 1 captures
-eve B-1 EXPIRED VOIDED, kept 0, 1 cards, 0 captures
-gus C-1 CONFIRMED CAPTURED, kept 2500, 1 cards, 0 captures
-hal C-2 EXPIRED REFUNDED, kept 0, 1 cards, 0 captures
-ida A-7 CONFIRMED CAPTURED, kept 2500, 1 cards, 1 captures
+ada A-1 A-2 A-3 CONFIRMED CAPTURED, kept 7500, 1 objects, 1 cards, 1 captures
+ben A-4 A-5 CONFIRMED CAPTURED, kept 5000, 2 objects, 2 cards, 1 captures
+cy A-6 CONFIRMED CAPTURED, kept 2500, 1 objects, 1 cards, 1 captures
+eve B-1 EXPIRED VOIDED, kept 0, 1 objects, 1 cards, 0 captures
+gus C-1 CONFIRMED CAPTURED, kept 2500, 1 objects, 1 cards, 0 captures
+hal C-2 EXPIRED REFUNDED, kept 0, 1 objects, 1 cards, 0 captures
+ida A-7 CONFIRMED CAPTURED, kept 2500, 1 objects, 1 cards, 1 captures
 ada-holds: CONVERTED
 ben-holds: CONVERTED
 cy-holds: CONVERTED
@@ -93,8 +93,10 @@ pub(super) async fn consistent(app: &App, cast: &Cast, ledger: &Ledger) -> BTree
             assert!(sold.insert(seat.to_string()), "{seat} was sold twice");
         }
         let [cards, captures] = ["authorize", "capture"].map(|operation| keys(&log, operation, order_id));
-        let seats = seats.join(" ");
-        let line = format!("{seats} {status} {payment}, kept {kept}, {cards} cards, {captures} captures");
+        let (seats, objects) = (seats.join(" "), app.provider.intents(order_id).await.len());
+        let line = format!(
+            "{seats} {status} {payment}, kept {kept}, {objects} objects, {cards} cards, {captures} captures"
+        );
         lines.insert(*who, line);
     }
     lines

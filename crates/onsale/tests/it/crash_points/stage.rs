@@ -166,6 +166,13 @@ impl Stage<'_> {
         panic!("{key} was never decided");
     }
 
+    /// How many answers are known that a server must give again.
+    pub(super) fn answered(&self) -> i64 {
+        let requests = self.ledger.requests.lock().expect("the ledger");
+        let answered = requests.iter().filter(|request| matches!(request.told, Told::Answer(..)));
+        answered.filter(|request| request.method != Method::DELETE).count() as i64
+    }
+
     fn told(&self, key: &str) -> Option<Told> {
         let requests = self.ledger.requests.lock().expect("the ledger");
         requests.iter().find(|request| request.key == key).map(|request| request.told.clone())
@@ -273,6 +280,18 @@ impl Stage<'_> {
         let path = format!("/_test/workers/{worker}");
         self.until_answered(&self.app.operator, Method::POST, &path, &json!({})).await?.ok(200);
         Ok(())
+    }
+
+    /// Begins where another server has ended, so much later; the first of all begins now.
+    pub(super) async fn take_over(&self, later_ms: i64) {
+        let (now_ms, ledger) = (self.app.now_ms().await, &self.ledger);
+        if ledger.zero_ms.load(Ordering::SeqCst) == 0 {
+            ledger.zero_ms.store(now_ms, Ordering::SeqCst);
+            ledger.clock_ms.store(now_ms, Ordering::SeqCst);
+        } else {
+            let to_ms = now_ms.max(ledger.clock_ms.load(Ordering::SeqCst)) + later_ms;
+            self.set_clock(to_ms).await.expect("the clock is moved");
+        }
     }
 
     /// Moves the clock to an instant, unless it is past it.
