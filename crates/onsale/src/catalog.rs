@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use onsale_core::event::Event;
 use onsale_core::id::{EventNo, SeatOrdinal};
 use onsale_core::log::LogKind;
-use onsale_store::{Committed, ManifestView, Reader, Store, StoreError};
+use onsale_store::{Committed, ManifestView, Reader, Store, StoreError, fail_point};
 
 use crate::seat_map::{SeatMap, Taken};
 
@@ -153,7 +153,10 @@ impl Catalog {
         let known = before
             .as_ref()
             .and_then(|entry| entry.sale.read().expect("nothing panics under a sale's lock").clone());
-        let Some(sale) = store.read(|reader| read_sale(reader, no, known.as_deref()))? else {
+        // What could not be read is still to be read.
+        let read =
+            store.read(|reader| read_sale(reader, no, known.as_deref())).inspect_err(|_| self.doubt(no));
+        let Some(sale) = read? else {
             return Ok(None);
         };
         let sale = Arc::new(sale);
@@ -173,8 +176,14 @@ impl Catalog {
                 Arc::clone(entries.entry(no).or_insert_with(fresh))
             }
         };
-        *entry.sale.write().expect("nothing panics under a sale's lock") = Some(Arc::clone(&sale));
-        Ok(Some(sale))
+        let mut kept = entry.sale.write().expect("nothing panics under a sale's lock");
+        // Whoever read earlier may come later: what has been read since stays.
+        let newest = match kept.take() {
+            Some(since) if since.event.version > sale.event.version => since,
+            _ => sale,
+        };
+        *kept = Some(Arc::clone(&newest));
+        Ok(Some(newest))
     }
 
     /// Looks at an event's seat map, read from the database or caught up with its log when need be. Blocks.
@@ -195,14 +204,17 @@ impl Catalog {
         if entry.behind.swap(false, Ordering::AcqRel)
             && let Some(stale) = map.as_mut()
         {
-            let missed = store.read(|reader| reader.seat_changes(entry.no, stale.version, CATCH_UP_MAX))?;
-            match missed {
+            let missed = store.read(|reader| reader.seat_changes(entry.no, stale.version, CATCH_UP_MAX));
+            match missed.inspect_err(|_| entry.behind.store(true, Ordering::Release))? {
                 Some(missed) if !missed.replaced => stale.catch_up(missed),
                 _ => *map = None,
             }
         }
         if map.is_none() {
-            let digits = store.read(|reader| reader.seat_digits(entry.no))?;
+            let digits = store.read(|reader| {
+                fail_point!("catalog.map", return Err(StoreError::Busy));
+                reader.seat_digits(entry.no)
+            })?;
             *map = digits.map(SeatMap::new);
             // The map may now be ahead of what was read of the event, and would hide that from `follow_others`.
             entry.stale.store(true, Ordering::Release);
@@ -224,5 +236,6 @@ fn read_sale(reader: &Reader<'_>, no: EventNo, known: Option<&Sale>) -> Result<O
         None => reader.manifest(no)?.map(ManifestIndex::new).map(Arc::new),
     };
     let prices = manifest.as_ref().map(|manifest| manifest.view.prices.clone()).unwrap_or_default();
+    fail_point!("catalog.sale", return Err(StoreError::Busy));
     Ok(Some(Sale { event, manifest, prices }))
 }

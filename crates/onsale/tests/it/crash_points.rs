@@ -7,6 +7,7 @@
 //! `ONSALE_CRASH_POINTS=all` at each of its hits.
 
 mod picture;
+mod readers;
 mod script;
 mod stage;
 
@@ -97,6 +98,8 @@ every_point! {
     refund_after: "provider.refund.after",
     query_before: "provider.query.before",
     query_after: "provider.query.after",
+    catalog_sale: "catalog.sale",
+    catalog_map: "catalog.map",
     expirer_due: "expirer.due",
     expirer_ended: "expirer.ended",
     reconciler_due: "reconciler.due",

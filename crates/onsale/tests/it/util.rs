@@ -20,7 +20,7 @@ mod raw;
 mod test_app;
 
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
-pub(crate) use database::{DAMAGES, Lock, damage, make_changed, make_newer};
+pub(crate) use database::{DAMAGES, Lock, damage, hide_prices, make_changed, make_newer};
 pub(crate) use program::{Said, finish, program, run};
 pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;

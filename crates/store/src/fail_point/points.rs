@@ -47,6 +47,9 @@ pub const NAMES: &[&str] = &[
     "provider.refund.after",
     "provider.query.before",
     "provider.query.after",
+    // What the server remembers of events, read anew.
+    "catalog.sale",
+    "catalog.map",
     // The other workers.
     "expirer.due",
     "expirer.ended",

@@ -12,6 +12,9 @@ pub(super) const BUYERS: [&str; 9] = ["ada", "ben", "cy", "dan", "eve", "fay", "
 /// The seats of each hall.
 pub(super) const SEATS: [&[&str]; 3] =
     [&["A-1", "A-2", "A-3", "A-4", "A-5", "A-6", "A-7"], &["B-1"], &["C-1", "C-2"]];
+/// What the seat map shows in the end.
+const SOLD: [&str; 3] = ["2222222", "0", "20"];
+const NEW_PRICE: i64 = 2_717;
 /// Of another shop, at the same provider.
 pub(super) const STRANGER: &str = "of_another_shop";
 
@@ -93,7 +96,13 @@ pub(super) async fn play(stage: &Stage<'_>) -> Result<(), Gone> {
     for who in ["eve", "hal", "ida"] {
         stage.deliver(&order_of(stage, who)).await?;
     }
-    stage.pass("reconciler").await
+    stage.pass("reconciler").await?;
+    // Everyone sees what has become of the seats, and what the next ones will cost.
+    for (hall, states) in SOLD.iter().enumerate() {
+        stage.shows(hall, "seats", |seats| text(seats, "states") == *states).await?;
+    }
+    stage.price(1, NEW_PRICE).await?;
+    stage.shows(1, "manifest", |manifest| manifest.to_string().contains(&format!(":{NEW_PRICE}"))).await
 }
 
 /// What comes of it on a server that was away until every deadline had passed, and whose buyers and provider were not.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::util::{App, Buyer, Client, Hall, Reply, text};
+use crate::util::{App, Buyer, Client, Hall, Reply, eventually, text};
 
 /// How often a request that was not answered with a decision is sent again; a fail point fails once.
 const TRIES: usize = 4;
@@ -273,6 +273,33 @@ impl Stage<'_> {
             }
         }
         panic!("{who}'s payment does not come to its end: {last}");
+    }
+
+    /// Waits until what buyers are shown of a hall is right. It may be behind for a moment, when who follows the commits
+    /// has not heard of one.
+    pub(super) async fn shows(
+        &self,
+        hall: usize,
+        what: &str,
+        is_right: impl Fn(&Value) -> bool,
+    ) -> Result<(), Gone> {
+        let path = format!("/v1/events/{}/{what}", self.cast.halls[hall].event_id);
+        let (path, is_right) = (path.as_str(), &is_right);
+        let look = || async move {
+            match self.until_answered(&self.app.buyers, Method::GET, path, &Value::Null).await {
+                Ok(reply) => is_right(&reply.ok(200)).then_some(Ok(())),
+                Err(gone) => Some(Err(gone)),
+            }
+        };
+        eventually(&format!("the {what} of hall {hall} are right"), look).await
+    }
+
+    /// The operator sets the price of all seats of a hall.
+    pub(super) async fn price(&self, hall: usize, amount_minor: i64) -> Result<(), Gone> {
+        let path = format!("/v1/events/{}/prices", self.cast.halls[hall].event_id);
+        let body = json!({ "price_levels": [{ "price_level": "Stalls", "amount_minor": amount_minor }] });
+        self.until_answered(&self.app.operator, Method::PUT, &path, &body).await?.ok(200);
+        Ok(())
     }
 
     /// Has a worker pass.

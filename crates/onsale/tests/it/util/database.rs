@@ -55,6 +55,12 @@ pub(crate) fn make_changed(folder: &Path) {
     damage(folder, "UPDATE schema_migrations SET sha256 = x'00'");
 }
 
+/// Makes an event's prices unreadable, or readable again.
+pub(crate) fn hide_prices(folder: &Path, hide: bool) {
+    let (from, to) = if hide { ("price_levels", "hidden") } else { ("hidden", "price_levels") };
+    damage(folder, &format!("ALTER TABLE {from} RENAME TO {to}"));
+}
+
 fn open(folder: &Path) -> Connection {
     Connection::open(database(folder)).expect("the database opens")
 }

@@ -1,5 +1,8 @@
 //! A server to test: the real program in a process of its own.
 
+#[cfg(feature = "fail-points")]
+mod ended;
+
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -72,17 +75,6 @@ impl Options {
 #[derive(Clone)]
 pub(crate) struct Hall {
     pub(crate) event_id: String,
-}
-
-/// How a server ended.
-#[cfg(feature = "fail-points")]
-pub(crate) struct Ended {
-    /// Its data, for a restart.
-    pub(crate) data: Arc<TempDir>,
-    /// Whether SIGKILL ended it.
-    pub(crate) killed: bool,
-    /// All that it wrote.
-    pub(crate) log: String,
 }
 
 /// A running server. Every test ends with [`finish`](App::finish).
@@ -326,20 +318,6 @@ impl App {
         self.child.kill().expect("it can be killed");
         self.wait();
         Arc::clone(&self.data)
-    }
-
-    /// Ends the server, unless it has ended by itself; how that was.
-    #[cfg(feature = "fail-points")]
-    pub(crate) fn end(mut self) -> Ended {
-        use std::os::unix::process::ExitStatusExt;
-        // Until it is waited for, an ended process can still be sent a signal.
-        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "SIGTERM can be sent");
-        let status = self.wait();
-        let killed = status.signal() == Some(9);
-        assert!(killed || status.code() == Some(0), "the server did not end well: {status}");
-        self.log_reader.take().map(|reader| reader.join().ok());
-        Ended { data: Arc::clone(&self.data), killed, log: self.log_text() }
     }
 
     fn wait(&mut self) -> ExitStatus {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{begin, members, put_on_sale};
-use crate::util::{App, text};
+use crate::util::{App, hide_prices, text};
 
 #[tokio::test]
 async fn the_manifest_is_told_in_ordinal_order_and_kept_by_its_etag() {
@@ -115,4 +115,23 @@ async fn a_gap_that_is_too_old_is_gone() {
 
 fn version(answer: &Value) -> u64 {
     answer["version"].as_u64().expect("a version")
+}
+
+/// What could not be read when it had changed is read again, and not shown as it was before.
+#[tokio::test]
+async fn prices_that_could_not_be_read_are_read_again() {
+    let app = App::start().await;
+    let hall = app.hall(json!({}), &["A-1"]).await;
+    let path = format!("/v1/events/{}", hall.event_id);
+    // The seat map is read too: its version must not hide that of the prices.
+    app.seat_states(&hall).await;
+    app.buyers.get(&format!("{path}/manifest")).await.ok(200);
+    let prices = json!({ "price_levels": [{ "price_level": "Stalls", "amount_minor": 2_600 }] });
+    app.operator.put(&format!("{path}/prices"), &prices).await.ok(200);
+    hide_prices(app.data.path(), true);
+    app.buyers.get(&format!("{path}/manifest")).await.problem(503, "authority-unavailable");
+    hide_prices(app.data.path(), false);
+    let manifest = app.buyers.get(&format!("{path}/manifest")).await.ok(200);
+    assert_eq!(manifest["price_levels"][0]["amount_minor"], 2_600, "{manifest}");
+    app.finish().await;
 }
