@@ -1,15 +1,10 @@
 //! `cargo xtask ci`: what must hold before a change is taken, in order, up to the first that doesn't.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
+use crate::steps::{Step, run_steps};
 use crate::tools::{self, cargo, succeed};
 use crate::{openapi, provider_client, tidy};
-
-struct Step {
-    name: &'static str,
-    run: fn(&Path) -> Result<(), String>,
-}
 
 /// Cheap steps come first. Clippy and doc share one check of the dependencies; the tests, the diff and the provider's
 /// client share one build, and only the demo is built for release.
@@ -22,11 +17,22 @@ const STEPS: &[Step] = &[
     Step { name: "test", run: |root| succeed(&mut cargo(root, &["nextest", "run", "--workspace"])) },
     Step { name: "openapi", run: openapi::compare },
     Step { name: "provider client", run: provider_client::run },
+    Step { name: "crash points", run: crash_points },
     Step { name: "demo", run: |root| succeed(&mut cargo(root, &["run", "--release", "--", "demo"])) },
 ];
 
+/// As it is shipped, and with all that is there for tests alone.
 fn clippy(root: &Path) -> Result<(), String> {
-    succeed(&mut cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    let whole = ["clippy", "--workspace", "--all-targets"];
+    let strict = ["--", "-D", "warnings"];
+    succeed(&mut cargo(root, &[&whole[..], &strict].concat()))?;
+    succeed(&mut cargo(root, &[&whole[..], &["--all-features"], &strict].concat()))
+}
+
+/// The program is killed, or fails, or is slow, at each of its fail points. A build of its own: no other has them.
+fn crash_points(root: &Path) -> Result<(), String> {
+    let tests = ["nextest", "run", "-p", "onsale", "--features", "fail-points", "crash_points::"];
+    succeed(&mut cargo(root, &tests))
 }
 
 fn doc(root: &Path) -> Result<(), String> {
@@ -36,59 +42,5 @@ fn doc(root: &Path) -> Result<(), String> {
 
 /// Runs every step, and stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    run_steps(root, STEPS)
-}
-
-fn run_steps(root: &Path, steps: &[Step]) -> Result<(), String> {
-    let begun = Instant::now();
-    let mut times = Vec::new();
-    for (index, Step { name, run }) in steps.iter().enumerate() {
-        let place = format!("step {} of {}, {name}", index + 1, steps.len());
-        println!("\n== {place}");
-        let step_begun = Instant::now();
-        let done = run(root);
-        let took = step_begun.elapsed();
-        times.push((*name, took));
-        if let Err(error) = done {
-            println!("\n{}", table(&times, begun.elapsed()));
-            return Err(format!("ci: {place}, failed after {}: {error}", seconds(took)));
-        }
-        println!("== {name} passed in {}", seconds(took));
-    }
-    println!("\n{}", table(&times, begun.elapsed()));
-    println!("ci: all steps passed in {}", seconds(begun.elapsed()));
-    Ok(())
-}
-
-fn table(times: &[(&str, Duration)], total: Duration) -> String {
-    let lines = times.iter().copied().chain([("total", total)]);
-    lines.map(|(name, took)| format!("{name:<16} {:>10}\n", seconds(took))).collect()
-}
-
-fn seconds(took: Duration) -> String {
-    format!("{:.1} s", took.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_failure_stops_the_run_and_names_its_step() {
-        let steps = [
-            Step { name: "good", run: |_| Ok(()) },
-            Step { name: "bad", run: |_| Err("it broke".to_owned()) },
-            Step { name: "never", run: |_| panic!("a step after a failure was run") },
-        ];
-        let error = run_steps(Path::new("."), &steps).unwrap_err();
-        assert!(error.starts_with("ci: step 2 of 3, bad, failed after "), "{error}");
-        assert!(error.ends_with(": it broke"), "{error}");
-        assert_eq!(run_steps(Path::new("."), &steps[..1]), Ok(()));
-    }
-
-    #[test]
-    fn the_table_has_a_line_for_each_step_and_the_total() {
-        let text = table(&[("format", Duration::from_millis(1_250))], Duration::from_secs(61));
-        assert_eq!(text, "format                1.2 s\ntotal                61.0 s\n");
-    }
+    run_steps("ci", root, STEPS)
 }

@@ -2,8 +2,11 @@
 
 mod bench;
 mod ci;
+mod mutants;
 mod openapi;
+mod prove;
 mod provider_client;
+mod steps;
 mod tidy;
 mod tools;
 
@@ -14,6 +17,7 @@ const USAGE: &str = "\
 cargo xtask ci        everything that must hold before a change is taken
 cargo xtask tidy      the checks on the code itself: layers, words, files, documents
 cargo xtask bench     measure on this machine; options follow, see `cargo xtask bench --help`
+cargo xtask prove     what takes too long for ci: every crash point, many power cuts and worlds, mutants, bench
 cargo xtask openapi   write docs/openapi.json from the program";
 
 fn main() -> ExitCode {
@@ -23,6 +27,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root),
         ["tidy"] => tidy::run(&root),
         ["bench", ref options @ ..] => bench::run(&root, options),
+        ["prove", ref names @ ..] => prove::run(&root, names),
         ["openapi"] => openapi::write(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
