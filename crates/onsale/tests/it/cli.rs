@@ -131,3 +131,15 @@ fn the_interface_describes_itself() {
     assert!(run(&["--version"]).ok().starts_with("onsale "));
     assert!(run(&["--help"]).ok().contains("payment-simulator"));
 }
+
+/// A setting that kills the program must not be there where it is used.
+#[cfg(not(feature = "fail-points"))]
+#[test]
+fn a_build_for_use_has_no_fail_points() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_onsale")).expect("the program");
+    let has = |word: &str| program.windows(word.len()).any(|bytes| bytes == word.as_bytes());
+    assert!(has("ONSALE_OPERATOR_KEY"), "names of the environment can be found like this");
+    for word in ["ONSALE_FAIL_POINT", "rows.half_written"] {
+        assert!(!has(word), "{word} is in the program");
+    }
+}

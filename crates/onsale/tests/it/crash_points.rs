@@ -3,8 +3,8 @@
 //! provider's ledger must tell the same story, the one of a sale that nobody disturbed. Where the new server comes so
 //! late that every deadline has passed, the story is another one, but still the same in all three.
 //!
-//! A point is visited at its 1st, 3rd, 9th … hit until the script ends unharmed, and with the environment's
-//! `ONSALE_CRASH_POINTS=all` at each of its hits.
+//! A point is visited at a few of its hits, further and further apart, until the script ends unharmed; and with the
+//! environment's `ONSALE_CRASH_POINTS=all` at each of its hits.
 
 mod picture;
 mod readers;
@@ -154,11 +154,13 @@ async fn visit(name: &str, action: Action) {
     let all = std::env::var("ONSALE_CRASH_POINTS").is_ok_and(|which| which == "all");
     let (mut at, mut runs) = (1, 1);
     while disturb(&template, name, action, at).await {
-        // What is done about an error, and about a slow step, is much the same at each hit.
-        if !all && !action.is_kill() {
-            break;
-        }
-        at = if all { at + 1 } else { at * 3 };
+        at = match action {
+            _ if all => at + 1,
+            Action::Kill => at * 4,
+            Action::KillForLong => at * 9,
+            // What is done about an error, and about a slow step, is much the same at each hit.
+            Action::Error | Action::Delay => break,
+        };
         runs += 1;
         assert!(at < HITS_MAX, "{name} is hit without end");
     }
