@@ -6,7 +6,7 @@
 //!
 //! Reading order: the words ([`id`], [`money`], [`time`], [`limits`]), what is sold ([`manifest`], [`event`],
 //! [`seat_map`]), the lifecycles ([`hold`], [`order`], [`payment`], [`reconcile`]), then how a decision is made
-//! ([`snapshot`], [`command`]).
+//! ([`snapshot`], [`command`]), and what a worker does about what was decided ([`errand`]).
 
 pub mod id;
 pub mod limits;
@@ -30,3 +30,5 @@ pub mod snapshot;
 
 pub mod command;
 mod decide;
+
+pub mod errand;

@@ -56,6 +56,7 @@ const CORE_USES: &[(&str, &str)] = &[
         "command decide/books decide/observe event hold id log order payment reconcile refusal snapshot time",
     ),
     ("decide/books", "decide/hold event hold id log money order payment reconcile seat_map snapshot time"),
+    ("errand", "command gateway limits payment time"),
 ];
 
 struct Layer {

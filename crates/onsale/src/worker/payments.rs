@@ -1,16 +1,13 @@
-//! Carries operations to the provider and its answers to the core. An operation whose answer was lost is asked about,
-//! and sent again only when the provider says that it wasn't done, under the same key, and never past the key's
-//! horizon.
+//! Carries operations to the provider and its answers to the core. What is done about each, and in what order, is the
+//! core's `errand`; here it is done: calls are made, and what came of them is recorded.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onsale_core::command::{Answer, Command, Outcome};
-use onsale_core::gateway::{IntentState, Observation};
+use onsale_core::command::{Answer, Command};
+use onsale_core::errand::{Call, Errand, Reply, Step};
 use onsale_core::id::OperationId;
-use onsale_core::limits::KEY_HORIZON_MS;
-use onsale_core::payment::{OperationKind, OperationStatus, query_backoff_ms};
 use onsale_store::{OperationView, fail_point};
 use tokio::task::JoinSet;
 
@@ -19,10 +16,6 @@ use crate::gateway::stripe::{CaptureMode, GatewayError, NewIntent, Stripe};
 
 /// Operations taken up in one pass of test mode.
 const IN_A_PASS_MAX: usize = 10_000;
-/// How long an operation that could not be sent waits at first.
-const RESEND_MS: i64 = 1_000;
-/// How often an attempt that waits for its buyer is looked at again when the provider didn't answer.
-const ACTION_RETRY_MS: i64 = 10_000;
 
 /// Operations being worked on in this process: none is taken up twice.
 #[derive(Default)]
@@ -149,157 +142,43 @@ fn take_up(app: &Arc<App>, gateway: &Stripe, view: OperationView, work: &mut Joi
     });
 }
 
-/// Brings one operation to its next answer.
+/// Brings one operation to its next answer, step by step.
 async fn advance(app: &Arc<App>, gateway: &Stripe, view: &OperationView) -> anyhow::Result<()> {
-    let operation = &view.operation;
-    let Some(reference) = operation.reference.as_deref() else {
-        return match operation.kind {
-            OperationKind::Authorize => begin(app, gateway, view).await,
-            // Nothing was ever made at the provider for the attempt: there is nothing to act on.
-            OperationKind::Capture | OperationKind::Void | OperationKind::Refund => {
-                record(app, operation.id, Answer::Refused("no_payment".to_owned())).await.map(drop)
+    let (mut errand, mut step) = Errand::begin(view.operation.clone(), app.now());
+    loop {
+        step = match step {
+            Step::Ask(call) => errand.replied(ask(app, gateway, view, call).await),
+            Step::Keep(command) => {
+                if matches!(&command, Command::RecordAnswer { answer: Answer::NoAnswer, .. }) {
+                    app.metrics.payment_call("no_answer");
+                }
+                let decision = app.record(command).await?;
+                fail_point!(async "payment.recorded", anyhow::bail!("a fail point"));
+                errand.kept(&decision.outcome)
             }
-        };
-    };
-    // What is still to be done is sent; should it have been done, the provider knows its key and says so.
-    let young = app.now().since_ms(operation.created_at) < KEY_HORIZON_MS;
-    if operation.kind != OperationKind::Authorize && operation.status == OperationStatus::Pending && young {
-        return send(app, gateway, view, reference).await;
-    }
-    match ask(app, gateway, reference).await {
-        Ok(observation) => {
-            let to_send = record(app, operation.id, Answer::Observed(observation)).await?;
-            if to_send {
-                send(app, gateway, view, reference).await?;
-            }
-            Ok(())
-        }
-        Err(error) => {
-            let answer = match operation.status {
-                // Waiting for the buyer isn't doubt.
-                OperationStatus::RequiresAction => Answer::Busy(ACTION_RETRY_MS),
-                _ => no_answer(app, operation.id, &error),
-            };
-            record(app, operation.id, answer).await.map(drop)
+            Step::Done => return Ok(()),
         }
     }
 }
 
-/// Makes an attempt's object, keeps its name, and only then confirms it: whatever is lost after this can be asked
-/// about.
-async fn begin(app: &Arc<App>, gateway: &Stripe, view: &OperationView) -> anyhow::Result<()> {
+/// Makes one call. Each that moves money goes under its operation's own key.
+async fn ask(app: &Arc<App>, gateway: &Stripe, view: &OperationView, call: Call) -> Reply {
     let operation = &view.operation;
-    let capture = if view.charge { CaptureMode::Automatic } else { CaptureMode::Manual };
-    let intent =
-        NewIntent { operation: operation.id, order: operation.order, amount: operation.amount, capture };
-    match count(app, gateway.create(&intent).await) {
-        Ok(observation) => {
-            let reference = observation.reference;
-            let command = Command::RecordReference { operation: operation.id, reference: reference.clone() };
-            match app.record(command).await?.outcome {
-                Outcome::MayConfirm => send(app, gateway, view, &reference).await,
-                _ => Ok(()),
-            }
+    let making = call == Call::Create;
+    let result = match call {
+        Call::Create => {
+            let (order, amount) = (operation.order, operation.amount);
+            let capture = if view.charge { CaptureMode::Automatic } else { CaptureMode::Manual };
+            gateway.create(&NewIntent { operation: operation.id, order, amount, capture }).await
         }
-        Err(GatewayError::Refused { code, .. }) => {
-            record(app, operation.id, Answer::Refused(code)).await.map(drop)
+        Call::Query { reference } => gateway.query(&reference).await,
+        Call::Confirm { reference, card } => {
+            gateway.confirm(&reference, operation.id, &card, view.return_url.as_deref()).await
         }
-        // No money moves by making the object: whether it was made or not, the same key makes it once.
-        Err(error) => {
-            tracing::warn!(operation.id = %operation.id, error = %error, "Could not make a payment at the provider");
-            record(app, operation.id, Answer::Busy(wait_ms(&error, operation.tries))).await.map(drop)
-        }
-    }
-}
-
-/// Sends the operation itself, under its own key.
-async fn send(app: &Arc<App>, gateway: &Stripe, view: &OperationView, reference: &str) -> anyhow::Result<()> {
-    let operation = &view.operation;
-    let sent = match operation.kind {
-        OperationKind::Authorize => {
-            let Some(card) = operation.payment_method_token.as_deref() else {
-                return record(app, operation.id, Answer::Refused("card_forgotten".to_owned()))
-                    .await
-                    .map(drop);
-            };
-            gateway.confirm(reference, operation.id, card, view.return_url.as_deref()).await
-        }
-        OperationKind::Capture => gateway.capture(reference, operation.id, operation.amount).await,
-        OperationKind::Void => gateway.cancel(reference, operation.id).await,
-        OperationKind::Refund => gateway.refund(reference, operation.id, operation.amount).await,
+        Call::Capture { reference } => gateway.capture(&reference, operation.id, operation.amount).await,
+        Call::Cancel { reference } => gateway.cancel(&reference, operation.id).await,
+        Call::Refund { reference } => gateway.refund(&reference, operation.id, operation.amount).await,
     };
-    let answer = match count(app, sent) {
-        Ok(observation) => Answer::Observed(observation),
-        Err(GatewayError::NotSent) => Answer::Busy(wait_ms(&GatewayError::NotSent, operation.tries)),
-        Err(error @ GatewayError::Busy { .. }) => Answer::Busy(wait_ms(&error, operation.tries)),
-        Err(GatewayError::Refused { code, .. }) => refusal(app, gateway, view, reference, code).await,
-        Err(error @ (GatewayError::NoAnswer(_) | GatewayError::Misconfigured(_))) => {
-            no_answer(app, operation.id, &error)
-        }
-    };
-    record(app, operation.id, answer).await.map(drop)
-}
-
-/// A refusal may only say that the object has moved on: what it has become is the answer. Only when it stands where it
-/// stood is the refusal one.
-async fn refusal(
-    app: &Arc<App>,
-    gateway: &Stripe,
-    view: &OperationView,
-    reference: &str,
-    code: String,
-) -> Answer {
-    let operation = &view.operation;
-    if operation.kind == OperationKind::Authorize {
-        return Answer::Refused(code);
-    }
-    match ask(app, gateway, reference).await {
-        Ok(observation) if has_moved(operation.kind, &observation, operation.amount.amount_minor) => {
-            Answer::Observed(observation)
-        }
-        Ok(_) => Answer::Refused(code),
-        Err(error) => no_answer(app, operation.id, &error),
-    }
-}
-
-fn has_moved(kind: OperationKind, observation: &Observation, amount_minor: i64) -> bool {
-    match kind {
-        OperationKind::Authorize => true,
-        OperationKind::Capture => observation.state != IntentState::Authorized,
-        OperationKind::Void => matches!(observation.state, IntentState::Voided | IntentState::Captured),
-        OperationKind::Refund => observation.refunded_minor >= amount_minor,
-    }
-}
-
-async fn ask(app: &Arc<App>, gateway: &Stripe, reference: &str) -> Result<Observation, GatewayError> {
-    count(app, gateway.query(reference).await)
-}
-
-/// Keeps an answer; whether the operation is to be sent (again).
-async fn record(app: &Arc<App>, operation: OperationId, answer: Answer) -> anyhow::Result<bool> {
-    let decision = app.record(Command::RecordAnswer { operation, answer }).await?;
-    fail_point!(async "payment.recorded", anyhow::bail!("a fail point"));
-    Ok(matches!(decision.outcome, Outcome::Recorded { send: true, .. }))
-}
-
-fn no_answer(app: &Arc<App>, operation: OperationId, error: &GatewayError) -> Answer {
-    if matches!(error, GatewayError::Misconfigured(_)) {
-        tracing::error!(operation.id = %operation, error = %error, "The provider's answer can't be used");
-    } else {
-        tracing::info!(operation.id = %operation, error = %error, "The provider has not answered");
-    }
-    app.metrics.payment_call("no_answer");
-    Answer::NoAnswer
-}
-
-fn wait_ms(error: &GatewayError, tries: u32) -> i64 {
-    match error {
-        GatewayError::Busy { retry_after_s: Some(seconds) } => (*seconds).clamp(1, 300) as i64 * 1_000,
-        _ => query_backoff_ms(tries).max(RESEND_MS),
-    }
-}
-
-fn count<T>(app: &Arc<App>, result: Result<T, GatewayError>) -> Result<T, GatewayError> {
     app.metrics.payment_call(match &result {
         Ok(_) => "answered",
         Err(GatewayError::NotSent) => "not_sent",
@@ -308,5 +187,29 @@ fn count<T>(app: &Arc<App>, result: Result<T, GatewayError>) -> Result<T, Gatewa
         Err(GatewayError::Refused { .. }) => "refused",
         Err(GatewayError::Misconfigured(_)) => "misunderstood",
     });
-    result
+    result.map_or_else(|error| unanswered(operation.id, making, error), Reply::Observed)
+}
+
+/// What an error is to the errand. What can't be understood leaves it open whether anything was done.
+fn unanswered(operation: OperationId, making: bool, error: GatewayError) -> Reply {
+    match &error {
+        GatewayError::Misconfigured(_) => {
+            tracing::error!(operation.id = %operation, error = %error, "The provider's answer can't be used");
+        }
+        GatewayError::Refused { .. } => {
+            tracing::info!(operation.id = %operation, error = %error, "The provider has refused");
+        }
+        GatewayError::NotSent | GatewayError::NoAnswer(_) | GatewayError::Busy { .. } if making => {
+            tracing::warn!(operation.id = %operation, error = %error, "Could not make a payment at the provider");
+        }
+        GatewayError::NotSent | GatewayError::NoAnswer(_) | GatewayError::Busy { .. } => {
+            tracing::info!(operation.id = %operation, error = %error, "The provider has not answered");
+        }
+    }
+    match error {
+        GatewayError::NotSent => Reply::NotSent,
+        GatewayError::Busy { retry_after_s } => Reply::Busy { retry_after_s },
+        GatewayError::Refused { code, .. } => Reply::Refused(code),
+        GatewayError::NoAnswer(_) | GatewayError::Misconfigured(_) => Reply::NoAnswer,
+    }
 }
