@@ -14,7 +14,7 @@ struct Crate {
 const CRATES: &[Crate] = &[
     Crate {
         manifest: "crates/core/Cargo.toml",
-        ours: &[],
+        ours: &["onsale-world"],
         others: false,
         why: "the core decides with the standard library alone: no I/O, no clock, and tests in a second",
     },
@@ -35,6 +35,12 @@ const CRATES: &[Crate] = &[
         ours: &["onsale-core", "onsale-store"],
         others: true,
         why: "the program stands on the core and the store",
+    },
+    Crate {
+        manifest: "crates/world/Cargo.toml",
+        ours: &["onsale-core"],
+        others: false,
+        why: "a store in memory, for the core's own tests too",
     },
     Crate {
         manifest: "xtask/Cargo.toml",

@@ -4,4 +4,5 @@ mod chance;
 mod interleavings;
 mod scenarios;
 mod script;
-mod world;
+
+use onsale_world as world;

@@ -12,9 +12,10 @@ use onsale_core::reconcile::{Case, CaseKind, CaseStatus, Verdict};
 use onsale_core::seat_map::SeatStatus;
 use onsale_core::time::Timestamp;
 
-use super::World;
+use crate::World;
 
-pub(crate) fn check(world: &World) {
+/// Panics with what is broken.
+pub fn check(world: &World) {
     seats(world);
     world.holds.values().for_each(|hold| live_hold(world, hold));
     world.orders.values().for_each(|order| one_order(world, order));

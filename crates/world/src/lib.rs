@@ -1,7 +1,9 @@
-//! A store in memory, built on nothing but the core's public face. It reads what a snapshot wants and no more, so that
-//! a need nobody named shows up as a failing test, and after every batch it checks what must always hold.
+//! A store in memory for tests, built on nothing but the core's public face. It reads what a snapshot wants and no more,
+//! so that a need nobody named shows up as a failing test, and after every batch it checks what must always hold.
+//!
+//! What is broken ends in a panic that says what was found.
 
-pub(crate) mod invariants;
+pub mod invariants;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -25,33 +27,40 @@ use onsale_core::snapshot::{Bulk, Need, Snapshot, Table};
 use onsale_core::time::Timestamp;
 
 /// The event of all tests.
-pub(crate) const HALL: EventNo = EventNo(1);
+pub const HALL: EventNo = EventNo(1);
 
 /// Rows of one kind. They are shared by the copies of a world until one of these changes them.
-pub(crate) type Rows<K, R> = Rc<BTreeMap<K, R>>;
+pub type Rows<K, R> = Rc<BTreeMap<K, R>>;
 
 /// All rows of an installation.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct World {
-    pub(crate) events: Rows<EventNo, Event>,
-    pub(crate) prices: Rows<(EventNo, u32), PriceTable>,
-    pub(crate) seats: Rows<(EventNo, SeatOrdinal), Seat>,
-    pub(crate) holds: Rows<HoldId, Hold>,
-    pub(crate) orders: Rows<OrderId, Order>,
-    pub(crate) operations: Rows<OperationId, Operation>,
-    pub(crate) cases: Rows<CaseId, Case>,
-    pub(crate) callbacks: Rows<Arc<str>, Callback>,
-    pub(crate) keys: Rows<(EventNo, u128), KeyRecord>,
-    pub(crate) log: Vec<LogEntry>,
+#[allow(missing_docs, reason = "tables by the names of their rows")]
+pub struct World {
+    pub events: Rows<EventNo, Event>,
+    pub prices: Rows<(EventNo, u32), PriceTable>,
+    pub seats: Rows<(EventNo, SeatOrdinal), Seat>,
+    pub holds: Rows<HoldId, Hold>,
+    pub orders: Rows<OrderId, Order>,
+    pub operations: Rows<OperationId, Operation>,
+    pub cases: Rows<CaseId, Case>,
+    pub callbacks: Rows<Arc<str>, Callback>,
+    pub keys: Rows<(EventNo, u128), KeyRecord>,
+    pub log: Vec<LogEntry>,
     /// Tickets an account has from elsewhere, counted among those sold to it.
-    pub(crate) elsewhere: Rows<AccountId, u32>,
+    pub elsewhere: Rows<AccountId, u32>,
     /// What the seats show to one who knows the log alone.
-    pub(crate) digits: Rows<(EventNo, SeatOrdinal), u8>,
+    pub digits: Rows<(EventNo, SeatOrdinal), u8>,
+}
+
+impl Default for World {
+    fn default() -> World {
+        World::new()
+    }
 }
 
 impl World {
     /// An installation with nothing but its house.
-    pub(crate) fn new() -> World {
+    pub fn new() -> World {
         let house = Event { status: EventStatus::Closed, ..event(EventNo::HOUSE) };
         World {
             events: Rc::new(BTreeMap::from([(EventNo::HOUSE, house)])),
@@ -70,7 +79,7 @@ impl World {
     }
 
     /// Decides requests over one snapshot, as a store does with a batch, and writes what changed.
-    pub(crate) fn run(&mut self, requests: &[Request], now: Timestamp) -> Vec<Decision> {
+    pub fn run(&mut self, requests: &[Request], now: Timestamp) -> Vec<Decision> {
         let mut snapshot = Snapshot::new(requests, now);
         self.fill(&mut snapshot);
         let decisions = requests.iter().map(|request| decide(&mut snapshot, request)).collect();
@@ -81,7 +90,8 @@ impl World {
         decisions
     }
 
-    pub(crate) fn fill(&self, snapshot: &mut Snapshot) {
+    /// Reads until a snapshot wants no more.
+    pub fn fill(&self, snapshot: &mut Snapshot) {
         loop {
             let wanted = snapshot.take_wanted();
             if wanted.is_empty() {
@@ -175,25 +185,26 @@ impl World {
         self.log.extend(snapshot.log.iter().cloned());
     }
 
-    pub(crate) fn hall(&self) -> &Event {
+    /// The event of all tests.
+    pub fn hall(&self) -> &Event {
         &self.events[&HALL]
     }
 
     /// An order's operations by their place.
-    pub(crate) fn operations_of(&self, order: OrderId) -> Vec<&Operation> {
+    pub fn operations_of(&self, order: OrderId) -> Vec<&Operation> {
         let mut found: Vec<&Operation> = self.operations.values().filter(|o| o.order == order).collect();
         found.sort_by_key(|operation| operation.seq);
         found
     }
 
     /// The attempt with this name at the provider.
-    pub(crate) fn attempt_named(&self, name: &str) -> Option<&Operation> {
+    pub fn attempt_named(&self, name: &str) -> Option<&Operation> {
         let mut attempts = self.operations.values().filter(|o| o.kind == OperationKind::Authorize);
         attempts.find(|attempt| attempt.reference.as_deref() == Some(name))
     }
 
     /// Tickets of an account's confirmed orders.
-    pub(crate) fn sold_to(&self, no: EventNo, account: &AccountId) -> u32 {
+    pub fn sold_to(&self, no: EventNo, account: &AccountId) -> u32 {
         let is_sold = |order: &&Order| {
             order.id.event() == no && order.account == *account && order.status == OrderStatus::Confirmed
         };
@@ -224,7 +235,7 @@ where
 }
 
 /// An event in DRAFT with the product's usual policy.
-pub(crate) fn event(no: EventNo) -> Event {
+pub fn event(no: EventNo) -> Event {
     let id: EventId = Seed::new(no, Timestamp::ZERO, 0).mint();
     Event {
         id,
@@ -261,6 +272,7 @@ pub(crate) fn event(no: EventNo) -> Event {
     }
 }
 
-pub(crate) fn euro() -> Currency {
+/// What all tests are paid in.
+pub fn euro() -> Currency {
     Currency::parse("EUR").expect("three capital letters")
 }
