@@ -114,19 +114,18 @@ impl Errand {
             };
         };
         // What is still to be done is sent; should it have been done, the provider knows its key and says so.
-        let young = now.since_ms(self.operation.created_at) < KEY_HORIZON_MS;
         let is_new = self.operation.status == OperationStatus::Pending;
-        if self.operation.kind != OperationKind::Authorize && is_new && young {
-            return self.send(reference);
+        if self.operation.kind != OperationKind::Authorize && is_new && self.is_young(now) {
+            return self.send(reference, now);
         }
         self.stage = Stage::Asking { reference: reference.clone() };
         Step::Ask(Call::Query { reference })
     }
 
     /// The provider has replied, or hasn't in time.
-    pub fn replied(&mut self, reply: Reply) -> Step {
+    pub fn replied(&mut self, reply: Reply, now: Timestamp) -> Step {
         match std::mem::replace(&mut self.stage, Stage::Ending) {
-            Stage::Making => self.made(reply),
+            Stage::Making => self.made(reply, now),
             Stage::Asking { reference } => match reply {
                 Reply::Observed(observation) => {
                     self.stage = Stage::Told { reference };
@@ -164,17 +163,17 @@ impl Errand {
     }
 
     /// What was to be kept has been decided.
-    pub fn kept(&mut self, outcome: &Outcome) -> Step {
+    pub fn kept(&mut self, outcome: &Outcome, now: Timestamp) -> Step {
         match std::mem::replace(&mut self.stage, Stage::Ending) {
-            Stage::Naming { reference } if *outcome == Outcome::MayConfirm => self.send(reference),
+            Stage::Naming { reference } if *outcome == Outcome::MayConfirm => self.send(reference, now),
             Stage::Told { reference } if matches!(outcome, Outcome::Recorded { send: true, .. }) => {
-                self.send(reference)
+                self.send(reference, now)
             }
             _ => Step::Done,
         }
     }
 
-    fn made(&mut self, reply: Reply) -> Step {
+    fn made(&mut self, reply: Reply, now: Timestamp) -> Step {
         match reply {
             // Its name is kept, and only then is it confirmed: whatever is lost after this can be asked about.
             Reply::Observed(Observation { reference, .. }) => {
@@ -191,8 +190,17 @@ impl Errand {
         }
     }
 
+    /// Whether the provider still knows the operation's key.
+    fn is_young(&self, now: Timestamp) -> bool {
+        now.since_ms(self.operation.created_at) < KEY_HORIZON_MS
+    }
+
     /// Sends the operation itself, under its own key.
-    fn send(&mut self, reference: String) -> Step {
+    fn send(&mut self, reference: String, now: Timestamp) -> Step {
+        // The machine may have slept since this was decided. Whoever takes the operation up next asks first.
+        if !self.is_young(now) {
+            return Step::Done;
+        }
         let call = match self.operation.kind {
             OperationKind::Authorize => {
                 let Some(card) = self.operation.payment_method_token.clone() else {

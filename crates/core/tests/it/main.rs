@@ -1,6 +1,7 @@
-//! Integration tests, one binary: scenarios as text, chance, and every interleaving within bounds.
+//! Integration tests, one binary: scenarios as text, errands, chance, and every interleaving within bounds.
 
 mod chance;
+mod errand;
 mod interleavings;
 mod scenarios;
 mod script;

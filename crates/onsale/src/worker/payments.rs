@@ -147,14 +147,17 @@ async fn advance(app: &Arc<App>, gateway: &Stripe, view: &OperationView) -> anyh
     let (mut errand, mut step) = Errand::begin(view.operation.clone(), app.now());
     loop {
         step = match step {
-            Step::Ask(call) => errand.replied(ask(app, gateway, view, call).await),
+            Step::Ask(call) => {
+                let reply = ask(app, gateway, view, call).await;
+                errand.replied(reply, app.now())
+            }
             Step::Keep(command) => {
                 if matches!(&command, Command::RecordAnswer { answer: Answer::NoAnswer, .. }) {
                     app.metrics.payment_call("no_answer");
                 }
                 let decision = app.record(command).await?;
                 fail_point!(async "payment.recorded", anyhow::bail!("a fail point"));
-                errand.kept(&decision.outcome)
+                errand.kept(&decision.outcome, app.now())
             }
             Step::Done => return Ok(()),
         }
