@@ -280,7 +280,9 @@ fn remember(outcome: &Outcome) -> Option<StoredAnswer> {
     match outcome {
         Outcome::HoldPlaced(placed) => Some(StoredAnswer::HoldPlaced(placed.hold.id)),
         Outcome::CheckoutBegun(order) => Some(StoredAnswer::CheckoutBegun(*order)),
-        Outcome::Refused(refusal) if refusal.is_kept() => Some(StoredAnswer::Refused(refusal.clone())),
+        Outcome::Refused(refusal) if refusal.is_kept() && !planted!(RefusalNotRemembered) => {
+            Some(StoredAnswer::Refused(refusal.clone()))
+        }
         _ => None,
     }
 }

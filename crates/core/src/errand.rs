@@ -148,6 +148,11 @@ impl Errand {
                     Step::Ask(Call::Query { reference })
                 }
                 Reply::NotSent | Reply::Busy { .. } => self.end(Answer::Busy(self.wait_ms(&reply))),
+                Reply::NoAnswer
+                    if planted!(SilenceEndsReturn) && self.operation.kind != OperationKind::Authorize =>
+                {
+                    self.end(Answer::Refused("given_up".to_owned()))
+                }
                 Reply::NoAnswer => self.end(Answer::NoAnswer),
             },
             // Only when it stands where it stood is the refusal one.
@@ -176,6 +181,9 @@ impl Errand {
     fn made(&mut self, reply: Reply, now: Timestamp) -> Step {
         match reply {
             // Its name is kept, and only then is it confirmed: whatever is lost after this can be asked about.
+            Reply::Observed(Observation { reference, .. }) if planted!(NameNotKept) => {
+                self.send(reference, now)
+            }
             Reply::Observed(Observation { reference, .. }) => {
                 let command =
                     Command::RecordReference { operation: self.operation.id, reference: reference.clone() };
@@ -192,7 +200,7 @@ impl Errand {
 
     /// Whether the provider still knows the operation's key.
     fn is_young(&self, now: Timestamp) -> bool {
-        now.since_ms(self.operation.created_at) < KEY_HORIZON_MS
+        now.since_ms(self.operation.created_at) < KEY_HORIZON_MS || planted!(SentPastHorizon)
     }
 
     /// Sends the operation itself, under its own key.

@@ -8,6 +8,27 @@
 //! [`seat_map`]), the lifecycles ([`hold`], [`order`], [`payment`], [`reconcile`]), then how a decision is made
 //! ([`snapshot`], [`command`]), and what a worker does about what was decided ([`errand`]).
 
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+
+/// Whether a bug of `planted` is in force: never, in any program that sells.
+#[cfg(feature = "planted-bugs")]
+#[macro_export]
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::planted::is_planted($crate::planted::Bug::$bug)
+    };
+}
+
+/// Whether a planted bug is in force: there are none in this build.
+#[cfg(not(feature = "planted-bugs"))]
+#[macro_export]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 pub mod id;
 pub mod limits;
 pub mod money;

@@ -27,6 +27,7 @@ pub(super) fn record_answer(
     let effect = match answer {
         Answer::Observed(observation) => observe::observe(state, attempt, Some(id), observation, now, seed),
         Answer::Refused(code) => refused(state, id, code, now, seed),
+        Answer::NoAnswer if planted!(SilenceIsFailure) => refused(state, id, "no_answer", now, seed),
         Answer::NoAnswer => no_answer(state, id, now, seed),
         Answer::Busy(wait_ms) => busy(state, id, *wait_ms, now),
     };
@@ -36,8 +37,11 @@ pub(super) fn record_answer(
         Answer::Observed(_) | Answer::Refused(_) | Answer::NoAnswer | Answer::Busy(_) => false,
     };
     // Under its own key, and never past the horizon within which the provider knows that key.
-    let send =
-        undone && state.operations.get(&id).is_some_and(|o| now.since_ms(o.created_at) < KEY_HORIZON_MS);
+    let send = undone
+        && state
+            .operations
+            .get(&id)
+            .is_some_and(|o| now.since_ms(o.created_at) < KEY_HORIZON_MS || planted!(SentPastHorizon));
     if undone && !send {
         left_undone(state, id, now, seed);
     }

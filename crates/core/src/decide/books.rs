@@ -262,7 +262,9 @@ pub(super) fn return_hold(state: &mut Snapshot, order: OrderId, now: Timestamp, 
     hold.status = HoldStatus::Active;
     hold.expires_at = first;
     hold.in_doubt = false;
-    state.events.change(&event).payment_pending -= 1;
+    if !planted!(PendingNeverCountedDown) {
+        state.events.change(&event).payment_pending -= 1;
+    }
     for ordinal in seats {
         state.seats.change(&(event, ordinal)).status = SeatStatus::Held { hold: id, expires_at: first };
     }
@@ -289,7 +291,7 @@ pub(super) fn compensate(
         usage.sold = usage.sold.saturating_sub(seats.len() as u32);
     }
     let version = state.append(event, LogKind::OrderCancelled { order, hold, seats: seats.clone() });
-    for ordinal in seats {
+    for ordinal in seats.into_iter().filter(|_| !planted!(CancelledKeepsSeats)) {
         let seat = state.seats.change(&(event, ordinal));
         if matches!(seat.status, SeatStatus::Sold { order: owner, .. } if owner == order) {
             seat.status = SeatStatus::Available;

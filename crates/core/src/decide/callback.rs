@@ -51,7 +51,9 @@ pub(super) fn judge(
             return Outcome::Judged(Verdict::Conflict);
         }
         // A parked one is judged anew whenever it is seen; all others have had their say.
-        Some((_, verdict, ..)) if verdict != Verdict::Parked => return Outcome::Judged(Verdict::Duplicate),
+        Some((_, verdict, ..)) if verdict != Verdict::Parked && !planted!(CallbackJudgedTwice) => {
+            return Outcome::Judged(Verdict::Duplicate);
+        }
         _ => {}
     }
     let received_at = known_as.map_or(now, |(_, _, received_at, _)| received_at);

@@ -44,10 +44,10 @@ pub(super) fn checkout(
         HoldStatus::Expired => return Outcome::Refused(Refusal::HoldExpired),
         HoldStatus::Converted | HoldStatus::Released => return Outcome::Refused(Refusal::HoldNotActive),
     }
-    if books::open_attempt(state, held.order).is_some() {
+    if books::open_attempt(state, held.order).is_some() && !planted!(SecondAttemptWhileOpen) {
         return Outcome::Refused(Refusal::PaymentPending);
     }
-    if total_now(state, id, event.price_version) != Some(held.total_minor) {
+    if total_now(state, id, event.price_version) != Some(held.total_minor) && !planted!(PriceOfNow) {
         return Outcome::Refused(Refusal::PriceChanged);
     }
     // The hold itself is among the tickets in use: the account must still be within its limit.
@@ -63,7 +63,7 @@ pub(super) fn checkout(
         return Outcome::Refused(Refusal::AttemptsExhausted);
     }
     // The one grace comes with the first attempt; later ones live within the first deadline.
-    let takes_grace = !held.grace_used;
+    let takes_grace = !held.grace_used || planted!(GraceTwice);
     let grace_ms = if takes_grace { event.policy.payment_grace_ms } else { 0 };
     let deadline = held.expires_at.plus_ms(grace_ms);
     if deadline.since_ms(now) < AUTHORIZE_WINDOW_MS_MIN {
@@ -83,7 +83,11 @@ pub(super) fn checkout(
             return Outcome::Refused(Refusal::PaymentsSaturated);
         }
     }
-    let total = Money { amount_minor: held.total_minor, currency: event.currency };
+    let promised = match planted!(PriceOfNow) {
+        true => total_now(state, id, event.price_version).unwrap_or(held.total_minor),
+        false => held.total_minor,
+    };
+    let total = Money { amount_minor: promised, currency: event.currency };
     let (price_version, seats, order) = (held.price_version, held.seats.clone(), held.order);
 
     // Past this line the payment begins.

@@ -248,7 +248,7 @@ fn succeeded(
     if operation.status != OperationStatus::Succeeded {
         let asked = operation.amount;
         books::move_operation(state, attempt, OperationStatus::Succeeded, now);
-        let objection = match asked == observation.amount {
+        let objection = match asked == observation.amount || planted!(AmountNotCompared) {
             true => may_sell(state, order, attempt, now).err(),
             false => Some((
                 CaseKind::AmountMismatch,
@@ -264,7 +264,9 @@ fn succeeded(
                 state.operations.change(&attempt).amount = observation.amount;
                 let back = if captured { OperationKind::Refund } else { OperationKind::Void };
                 books::open_case(state, kind, order, attempt, evidence, now, seed);
-                books::ensure_returned(state, attempt, back, now, seed);
+                if !planted!(SurplusKept) {
+                    books::ensure_returned(state, attempt, back, now, seed);
+                }
                 let doubt = |kind| kind == CaseKind::InDoubt;
                 let proof = "the provider says that the payment succeeded";
                 books::close_cases(state, order, attempt, doubt, proof, now);
@@ -339,6 +341,7 @@ pub(super) fn may_sell(
     };
     match row.status {
         OrderStatus::AwaitingPayment => {}
+        OrderStatus::Cancelled | OrderStatus::Expired if planted!(LateSuccessSells) => return Ok(()),
         OrderStatus::Confirmed => {
             let why = "the order was already paid by another attempt".to_owned();
             return Err((CaseKind::SurplusAuthorization, why));
@@ -353,7 +356,7 @@ pub(super) fn may_sell(
     let (Some(hold), Some(event)) = (state.holds.get(&row.hold), state.events.get(&order.event())) else {
         return late("the hold is gone");
     };
-    if !hold.binds(&event.policy, now) {
+    if !hold.binds(&event.policy, now) && !planted!(HoldNotRechecked) {
         return late("the hold had run out when the payment succeeded");
     }
     let owns = |ordinal| {

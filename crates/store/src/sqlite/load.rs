@@ -3,6 +3,7 @@
 use onsale_core::event::PriceTable;
 use onsale_core::id::EventNo;
 use onsale_core::idempotency::{KeyRecord, RequestKey};
+use onsale_core::planted;
 use onsale_core::snapshot::{Need, Snapshot};
 use rusqlite::Connection;
 
@@ -130,6 +131,7 @@ fn load(
                  WHERE event_no = ?1 AND account_id = ?2 AND status = 'CONFIRMED'",
             )?;
             let sold = statement.query_row((no.0, account.as_str()), |row| row.get(0))?;
+            let sold = if planted!(SoldNotRead) { 0 } else { sold };
             snapshot.load_account(no, account, live, sold);
         }
         Need::Seat(no, ordinal) => {
