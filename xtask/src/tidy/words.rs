@@ -61,6 +61,7 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/gateway/simulator/", "the provider's deliveries keep their own time"),
             ("crates/onsale/src/http/orders.rs", "how long a caller waits for an order to change"),
             ("crates/onsale/src/http/router.rs", "measures answers"),
+            ("crates/sim/src/main.rs", "measures worlds a second"),
             ("crates/store/src/sqlite/backend.rs", "measures commits"),
             ("crates/store/src/sqlite/open.rs", "how long opening waits for another program"),
             ("crates/store/src/writer.rs", "drops what waited too long in the queue, and measures batches"),

@@ -1,0 +1,129 @@
+//! The database of a world: the store in memory, and in some worlds the real one beside it, which must come to the very
+//! same decisions. In memory a shell's look may also see rows of a moment ago.
+
+mod sqlite;
+
+use std::collections::VecDeque;
+use std::slice;
+
+use onsale_core::command::{Decision, Request};
+use onsale_core::hold::Hold;
+use onsale_core::id::{HoldId, OperationId};
+use onsale_core::payment::Operation;
+use onsale_core::reconcile::{Callback, Verdict};
+use onsale_core::time::Timestamp;
+use onsale_world::World;
+
+use crate::Broken;
+
+pub(crate) use sqlite::Sqlite;
+
+/// States that a look may still see.
+const PAST_MAX: usize = 6;
+
+pub(crate) struct Database {
+    pub(crate) world: World,
+    past: VecDeque<World>,
+    pub(crate) sqlite: Option<Sqlite>,
+}
+
+impl Database {
+    pub(crate) fn new(sqlite: Option<Sqlite>) -> Database {
+        Database { world: World::new(), past: VecDeque::new(), sqlite }
+    }
+
+    /// Decides requests in one transaction.
+    pub(crate) fn commit(
+        &mut self,
+        process: usize,
+        requests: &[Request],
+        now: Timestamp,
+    ) -> Result<Vec<Decision>, Broken> {
+        self.remember();
+        let mut singly = (requests.len() > 1).then(|| self.world.clone());
+        let decisions = self.world.run(requests, now);
+        if let Some(singly) = &mut singly {
+            let alone: Vec<Decision> =
+                requests.iter().flat_map(|request| singly.run(slice::from_ref(request), now)).collect();
+            if alone != decisions || *singly != self.world {
+                let what = format!("{requests:?}\ntogether: {decisions:?}\none by one: {alone:?}");
+                return Err(Broken::new("a batch comes to what its requests come to one by one", what));
+            }
+        }
+        if let Some(sqlite) = &mut self.sqlite {
+            sqlite.commit(process, requests, &decisions, now)?;
+        }
+        Ok(decisions)
+    }
+
+    /// Decides requests over rows that were read before the lock was had, and writes what came of it over whatever is
+    /// there now. No store may do this; it is planted to be found.
+    pub(crate) fn commit_over(
+        &mut self,
+        rows: &World,
+        requests: &[Request],
+        now: Timestamp,
+    ) -> Result<Vec<Decision>, Broken> {
+        self.remember();
+        Ok(self.world.run_over(rows, requests, now))
+    }
+
+    fn remember(&mut self) {
+        self.past.push_back(self.world.clone());
+        if self.past.len() > PAST_MAX {
+            self.past.pop_front();
+        }
+    }
+
+    /// Rows as a look sees them: those of now, or of so many commits ago.
+    pub(crate) fn rows(&self, ago: usize) -> &World {
+        match ago {
+            0 => &self.world,
+            _ => self.past.iter().rev().nth(ago - 1).unwrap_or(&self.world),
+        }
+    }
+
+    /// The live operations whose time has come, the longest due first.
+    pub(crate) fn due_operations(
+        &mut self,
+        process: usize,
+        now: Timestamp,
+        limit: usize,
+        ago: usize,
+    ) -> Result<Vec<Operation>, Broken> {
+        let is_due = |operation: &&Operation| operation.status.is_live() && operation.due_at <= now;
+        let mut due: Vec<Operation> = self.rows(ago).operations.values().filter(is_due).cloned().collect();
+        due.sort_by_key(|operation| (operation.due_at, operation.id));
+        if let Some(sqlite) = &mut self.sqlite {
+            sqlite.compare_due_operations(process, now, &due)?;
+        }
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    /// The holds whose time has come and that aren't in doubt.
+    pub(crate) fn due_holds(&mut self, process: usize, now: Timestamp) -> Result<Vec<HoldId>, Broken> {
+        let is_due = |hold: &&Hold| hold.status.is_live() && !hold.in_doubt && hold.expires_at <= now;
+        let mut due: Vec<HoldId> = self.world.holds.values().filter(is_due).map(|hold| hold.id).collect();
+        due.sort();
+        if let Some(sqlite) = &mut self.sqlite {
+            sqlite.compare_due_holds(process, now, &due)?;
+        }
+        Ok(due)
+    }
+
+    /// The parked callbacks whose time has come.
+    pub(crate) fn due_callbacks(&mut self, process: usize, now: Timestamp) -> Result<Vec<Callback>, Broken> {
+        let is_due = |row: &&Callback| row.verdict == Verdict::Parked && row.due_at <= now;
+        let due: Vec<Callback> = self.world.callbacks.values().filter(is_due).cloned().collect();
+        if let Some(sqlite) = &mut self.sqlite {
+            sqlite.compare_due_callbacks(process, now, &due)?;
+        }
+        Ok(due)
+    }
+
+    /// The attempt of that name, as a look sees it.
+    pub(crate) fn attempt_named(&self, name: &str, ago: usize) -> Option<OperationId> {
+        self.rows(ago).attempt_named(name).map(|operation| operation.id)
+    }
+}

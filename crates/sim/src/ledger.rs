@@ -1,0 +1,104 @@
+//! What buyers and the provider were told. It is kept apart from the books, and the books must agree with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onsale_core::command::{Outcome, PlacedHold};
+use onsale_core::id::OrderId;
+use onsale_core::order::OrderStatus;
+use onsale_core::reconcile::{CaseKind, Verdict};
+use onsale_world::World;
+
+use crate::Broken;
+use crate::provider::Message;
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    /// The answer to each key.
+    answers: BTreeMap<u128, Outcome>,
+    holds: Vec<PlacedHold>,
+    orders: BTreeSet<OrderId>,
+    /// Orders that a buyer has seen confirmed.
+    confirmed: BTreeSet<OrderId>,
+    /// The lasting verdict on each message, with its content.
+    verdicts: BTreeMap<(String, u128), Verdict>,
+}
+
+impl Ledger {
+    /// A client was answered. What was answered to its key before is answered again.
+    pub(crate) fn answered(&mut self, key: u128, outcome: &Outcome) -> Result<(), Broken> {
+        let lasts = match outcome {
+            Outcome::HoldPlaced(_) | Outcome::CheckoutBegun(_) => true,
+            Outcome::Refused(refusal) => refusal.is_kept(),
+            _ => false,
+        };
+        if let Some(before) = self.answers.get(&key)
+            && before != outcome
+        {
+            let what = format!("first {before:?}\nthen {outcome:?}");
+            return Err(Broken::new("client: the same key has the same answer", what));
+        }
+        if lasts && self.answers.insert(key, outcome.clone()).is_none() {
+            match outcome {
+                Outcome::HoldPlaced(placed) => self.holds.push(placed.clone()),
+                Outcome::CheckoutBegun(order) => {
+                    self.orders.insert(*order);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn saw_confirmed(&mut self, order: OrderId) {
+        self.confirmed.insert(order);
+    }
+
+    /// The provider was told what its message did.
+    pub(crate) fn judged(&mut self, message: &Message, verdict: Verdict) -> Result<(), Broken> {
+        if matches!(verdict, Verdict::Parked | Verdict::Conflict) {
+            return Ok(());
+        }
+        let before = self.verdicts.insert((message.id.clone(), message.digest), verdict);
+        match before {
+            Some(before) if verdict != Verdict::Duplicate => {
+                let what = format!("{}: first {before:?}, then {verdict:?}", message.id);
+                Err(Broken::new("provider: a message has its say once", what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing that was acknowledged is lost.
+    pub(crate) fn compare(&self, world: &World) -> Result<(), Broken> {
+        let lost = |what: String| Err(Broken::new("client: nothing acknowledged is lost", what));
+        for placed in &self.holds {
+            let told = &placed.hold;
+            let Some(row) = world.holds.get(&told.id) else {
+                return lost(format!("{told:?} is nowhere"));
+            };
+            let same = row.seats == told.seats
+                && row.total_minor == told.total_minor
+                && row.account == told.account
+                && row.first_expires_at == told.first_expires_at;
+            let sum: i64 = placed.seats.iter().map(|(_, _, price)| price).sum();
+            if !same || sum != told.total_minor {
+                return lost(format!("told {placed:?}, kept {row:?}"));
+            }
+        }
+        for order in &self.orders {
+            if !world.orders.contains_key(order) {
+                return lost(format!("{order} is nowhere"));
+            }
+        }
+        for order in &self.confirmed {
+            let confirmed = world.orders.get(order).is_some_and(|row| row.status == OrderStatus::Confirmed);
+            let undone = |case: &onsale_core::reconcile::Case| {
+                case.order == Some(*order) && case.kind == CaseKind::CaptureFailed
+            };
+            if !confirmed && !world.cases.values().any(undone) {
+                return lost(format!("{order} was shown as confirmed and isn't"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Random worlds. One seed makes one world: buyers with several devices and little patience, an operator, processes that
+//! end between any two steps, clocks that go wrong, a network that loses, doubles and delays, a database that fails and a
+//! provider that does what providers do. Everything happens in one thread, in virtual time, by one stream of chance: the
+//! same seed gives the same trace.
+//!
+//! A world has three phases. While faults happen, what must hold is looked at after every commit. Then everything is
+//! mended. Then all that was begun must come to an end, and the books are compared with the provider's and with what
+//! buyers were told.
+
+mod buyer;
+mod chance;
+mod checks;
+mod coverage;
+mod database;
+mod ledger;
+mod operator;
+mod plan;
+mod process;
+mod provider;
+mod sim;
+mod trace;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use coverage::{Coverage, Sometimes};
+use database::Sqlite;
+use sim::Sim;
+
+/// What is not as it must be.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The check that found it.
+    pub check: &'static str,
+    /// What it found.
+    pub what: String,
+}
+
+impl Broken {
+    fn new(check: &'static str, what: impl Into<String>) -> Broken {
+        Broken { check, what: what.into() }
+    }
+}
+
+/// How a world is run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// Whether the real store decides beside the one in memory.
+    pub on_sqlite: bool,
+    /// Whether the whole trace is kept, and not only its end.
+    pub whole_trace: bool,
+}
+
+/// What became of a world.
+#[derive(Debug)]
+pub struct Report {
+    /// Which.
+    pub seed: u64,
+    /// What was broken, if anything.
+    pub broken: Option<Broken>,
+    /// Events that happened.
+    pub steps: u64,
+    /// What happened now and then.
+    pub coverage: Coverage,
+    /// Over every line of the trace.
+    pub hash: u64,
+    /// The trace, or its end.
+    pub lines: Vec<String>,
+}
+
+/// Runs the world of a seed to its end, or to the first thing that is broken.
+pub fn run(seed: u64, options: Options) -> Report {
+    let mut sim = Sim::new(seed, options);
+    let ended = catch_unwind(AssertUnwindSafe(|| sim.run()));
+    let broken = match ended {
+        Ok(done) => done.err(),
+        Err(panic) => {
+            let what = panic.downcast_ref::<String>().cloned();
+            let what = what.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Some(Broken::new("invariants", what.unwrap_or_default()))
+        }
+    };
+    let (hash, coverage, steps) = (sim.trace.hash(), sim.coverage.clone(), sim.steps);
+    Report { seed, broken, steps, coverage, hash, lines: sim.trace.into_lines() }
+}
+
+/// Keeps panics, which are findings here, from being printed.
+pub fn quiet_panics() {
+    std::panic::set_hook(Box::new(|_| ()));
+}
+
+fn sqlite(options: Options, processes: usize) -> Option<Sqlite> {
+    options.on_sqlite.then(|| Sqlite::new(processes))
+}

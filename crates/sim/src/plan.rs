@@ -1,0 +1,85 @@
+//! What a world is like: drawn once, from its seed. Some worlds are quiet and some are cruel, because a fault that always
+//! happens hides those that need peace to show.
+
+use onsale_core::event::{Event, InDoubt, PaymentMode};
+use onsale_world::{HALL, event};
+
+use crate::chance::Chance;
+
+pub(crate) struct Plan {
+    pub(crate) event: Event,
+    pub(crate) charge: bool,
+    pub(crate) seats: usize,
+    pub(crate) processes: usize,
+    pub(crate) buyers: usize,
+    /// Purchases each buyer begins at most.
+    pub(crate) purchases: u32,
+    /// All times are multiples of this, so that in coarse worlds things meet at the same instant.
+    pub(crate) grain_ms: i64,
+    /// How long faults and buyers go on.
+    pub(crate) safety_ms: i64,
+    /// Of messages between a client and a process, in percent.
+    pub(crate) lost: usize,
+    /// Of messages between a process and the provider, in percent.
+    pub(crate) provider_lost: usize,
+    /// Of refusals of the provider without a reason in its own books, in percent.
+    pub(crate) refuses: usize,
+    /// Of transactions that fail in one way or another, in permille.
+    pub(crate) store_faults: usize,
+    /// Of steps after which a process ends, in permille.
+    pub(crate) crashes: usize,
+    /// Of looks that see rows of a moment ago, in percent.
+    pub(crate) stale: usize,
+    /// Largest difference between a process's clock and the true time.
+    pub(crate) skew_ms: i64,
+    /// When the provider can't be reached, from the beginning.
+    pub(crate) outage: Option<(i64, i64)>,
+    /// When a day passes at once, from the beginning.
+    pub(crate) day_passes: Option<i64>,
+}
+
+impl Plan {
+    pub(crate) fn draw(chance: &mut Chance, on_sqlite: bool) -> Plan {
+        let mut row = event(HALL);
+        let charge = chance.percent(20);
+        row.policy.hold_ttl_ms = chance.of(&[20_000, 30_000, 60_000]);
+        row.policy.payment_grace_ms = chance.of(&[0, 10_000, 30_000]);
+        row.policy.in_doubt = chance.of(&[InDoubt::Keep, InDoubt::Release]);
+        row.policy.seats_per_hold_max = 4;
+        row.policy.tickets_per_account_max = chance.of(&[3, 4, 6]);
+        row.policy.payment_pending_per_account_max = chance.of(&[1, 2]);
+        row.policy.payment_pending_max = chance.of(&[2, 3, 50]);
+        row.policy.payment = if charge { PaymentMode::Charge } else { PaymentMode::AuthorizeThenCapture };
+        let grain_ms = chance.of(&[1, 1, 500, 1_000]);
+        let safety_ms = if on_sqlite { 90_000 } else { chance.of(&[120_000, 200_000, 300_000]) };
+        let cruel = chance.percent(60);
+        let some = |chance: &mut Chance, choices: &[usize]| if cruel { chance.of(choices) } else { 0 };
+        let outage = chance.percent(25).then(|| {
+            let from = chance.between(20_000, 80_000);
+            (from, from + chance.of(&[15_000, 60_000, 120_000]))
+        });
+        // In the middle of an outage, what waits to be sent grows old.
+        let in_outage = outage.map(|(from, to)| (from + to) / 2);
+        let at = chance.between(30_000, 100_000);
+        let day_passes = chance.percent(30).then(|| in_outage.filter(|_| chance.percent(70)).unwrap_or(at));
+        Plan {
+            event: row,
+            charge,
+            seats: chance.between(3, 10) as usize,
+            processes: chance.of(&[1, 2, 2, 3]),
+            buyers: chance.between(3, 7) as usize,
+            purchases: chance.between(2, 5) as u32,
+            grain_ms,
+            safety_ms,
+            lost: some(chance, &[1, 5, 15]),
+            provider_lost: some(chance, &[2, 10, 30, 60]),
+            refuses: chance.of(&[0, 2, 5]),
+            store_faults: some(chance, &[0, 10, 40]),
+            crashes: some(chance, &[0, 3, 12]),
+            stale: if on_sqlite { 0 } else { some(chance, &[0, 10, 30]) },
+            skew_ms: some(chance, &[0, 1_000, 3_000]) as i64,
+            outage,
+            day_passes,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! No world breaks a rule, everything that may go wrong goes wrong somewhere, and a seed says everything about its world.
+
+use onsale_sim::{Report, run};
+
+use crate::{IN_MEMORY, ON_SQLITE, SEEDS, SEEDS_ON_SQLITE, search, turn};
+
+/// The report of a world that broke a rule, as a test shows it.
+fn told(report: &Report) -> String {
+    let broken = report.broken.as_ref().expect("it was broken");
+    let from = report.lines.len().saturating_sub(40);
+    let lines = report.lines[from..].join("\n");
+    let again = format!("cargo run -p onsale-sim -- --trace {}", report.seed);
+    format!("{lines}\nseed {} broke: {}\n{}\nagain: {again}", report.seed, broken.check, broken.what)
+}
+
+#[test]
+fn in_memory_every_rule_holds_and_everything_happens() {
+    let _turn = turn();
+    let (coverage, broken) = search(SEEDS, IN_MEMORY);
+    if let Some(report) = broken {
+        panic!("{}", told(&report));
+    }
+    assert_eq!(coverage.never(), [], "what a run must meet and didn't");
+}
+
+#[test]
+fn sqlite_decides_as_the_store_in_memory_and_passes_every_audit() {
+    let _turn = turn();
+    if let (_, Some(report)) = search(SEEDS_ON_SQLITE, ON_SQLITE) {
+        panic!("{} (with --store sqlite)", told(&report));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    let _turn = turn();
+    for (seeds, options) in [(0..20, IN_MEMORY), (0..6, ON_SQLITE)] {
+        let mut hashes = Vec::new();
+        for seed in seeds {
+            let (once, again) = (run(seed, options), run(seed, options));
+            assert_eq!((once.hash, once.steps), (again.hash, again.steps), "seed {seed}, {options:?}");
+            hashes.push(once.hash);
+        }
+        hashes.sort();
+        hashes.dedup();
+        assert!(hashes.len() > 5, "other seeds give other worlds");
+    }
+}
