@@ -1,6 +1,5 @@
-//! Integration tests, one binary: scenarios as text, errands, chance, and every interleaving within bounds.
+//! Integration tests, one binary: scenarios as text, errands, and every interleaving within bounds. Chance is in `crates/sim`.
 
-mod chance;
 mod errand;
 mod interleavings;
 mod scenarios;
