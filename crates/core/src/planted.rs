@@ -48,6 +48,8 @@ bugs! {
     SilenceIsFailure;
     /// A success that can't have its seats opens a case, and the money stays where it is.
     SurplusKept;
+    /// What is to be given back is known to the process that heard of it, and to nobody after a crash.
+    ReturnOnlyInMemory;
     /// A second attempt may begin while the first is open.
     SecondAttemptWhileOpen;
     /// When the money can't be taken the order is cancelled, and its seats stay sold.

@@ -264,7 +264,7 @@ fn succeeded(
                 state.operations.change(&attempt).amount = observation.amount;
                 let back = if captured { OperationKind::Refund } else { OperationKind::Void };
                 books::open_case(state, kind, order, attempt, evidence, now, seed);
-                if !planted!(SurplusKept) {
+                if !planted!(SurplusKept) && !planted!(ReturnOnlyInMemory) {
                     books::ensure_returned(state, attempt, back, now, seed);
                 }
                 let doubt = |kind| kind == CaseKind::InDoubt;
