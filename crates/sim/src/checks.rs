@@ -45,6 +45,9 @@ pub(crate) fn committed(
         step(entry, before, after, &mut sim.coverage, &sim.provider)?;
     }
     for (request, decision) in requests.iter().zip(decisions) {
+        if let Some(key) = request.key {
+            sim.ledger.decided(key.id, decision)?;
+        }
         refused(
             request,
             decision,
@@ -122,9 +125,9 @@ fn step(
         LogKind::HoldReleased { hold, order, .. } => {
             let allows = |other: &LogEntry| match &other.kind {
                 LogKind::CaseActed { action, .. } => action == "release",
-                // The payment has failed a moment before.
-                LogKind::OperationMoved { order: of, status: OperationStatus::Failed, .. } => {
-                    Some(*of) == *order
+                // The payment came to its end a moment before, and brought nothing.
+                LogKind::OperationMoved { order: of, kind: OperationKind::Authorize, status, .. } => {
+                    Some(*of) == *order && !status.is_live()
                 }
                 _ => false,
             };

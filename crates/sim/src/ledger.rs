@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onsale_core::command::{Outcome, PlacedHold};
+use onsale_core::command::{Decision, Outcome, PlacedHold};
 use onsale_core::id::OrderId;
 use onsale_core::order::OrderStatus;
 use onsale_core::reconcile::{CaseKind, Verdict};
@@ -13,6 +13,8 @@ use crate::provider::Message;
 
 #[derive(Default)]
 pub(crate) struct Ledger {
+    /// Keys that were decided for good, whether or not anybody heard of it.
+    decided: BTreeMap<u128, Outcome>,
     /// The answer to each key.
     answers: BTreeMap<u128, Outcome>,
     holds: Vec<PlacedHold>,
@@ -24,20 +26,29 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// A request was decided and committed. What was decided for good isn't decided again under its key.
+    pub(crate) fn decided(&mut self, key: u128, decision: &Decision) -> Result<(), Broken> {
+        if !lasts(&decision.outcome) || decision.replayed {
+            return Ok(());
+        }
+        match self.decided.insert(key, decision.outcome.clone()) {
+            None => Ok(()),
+            Some(before) => {
+                let what = format!("first {before:?}\nthen {:?}", decision.outcome);
+                Err(Broken::new("client: a key is decided once", what))
+            }
+        }
+    }
+
     /// A client was answered. What was answered to its key before is answered again.
     pub(crate) fn answered(&mut self, key: u128, outcome: &Outcome) -> Result<(), Broken> {
-        let lasts = match outcome {
-            Outcome::HoldPlaced(_) | Outcome::CheckoutBegun(_) => true,
-            Outcome::Refused(refusal) => refusal.is_kept(),
-            _ => false,
-        };
         if let Some(before) = self.answers.get(&key)
             && before != outcome
         {
             let what = format!("first {before:?}\nthen {outcome:?}");
             return Err(Broken::new("client: the same key has the same answer", what));
         }
-        if lasts && self.answers.insert(key, outcome.clone()).is_none() {
+        if lasts(outcome) && self.answers.insert(key, outcome.clone()).is_none() {
             match outcome {
                 Outcome::HoldPlaced(placed) => self.holds.push(placed.clone()),
                 Outcome::CheckoutBegun(order) => {
@@ -100,5 +111,14 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether an outcome is a request's answer for good.
+fn lasts(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::HoldPlaced(_) | Outcome::CheckoutBegun(_) => true,
+        Outcome::Refused(refusal) => refusal.is_kept(),
+        _ => false,
     }
 }

@@ -24,6 +24,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use coverage::{Coverage, Sometimes};
 use database::Sqlite;
+use onsale_world::World;
+use onsale_world::invariants::INVARIANTS;
+pub use plan::{Spared, Trouble};
 use sim::Sim;
 
 /// What is not as it must be.
@@ -48,6 +51,8 @@ pub struct Options {
     pub on_sqlite: bool,
     /// Whether the whole trace is kept, and not only its end.
     pub whole_trace: bool,
+    /// Troubles that the world is spared.
+    pub spared: Spared,
 }
 
 /// What became of a world.
@@ -59,6 +64,8 @@ pub struct Report {
     pub broken: Option<Broken>,
     /// Events that happened.
     pub steps: u64,
+    /// Virtual time from the end of all faults to the end of all that was begun.
+    pub settling_ms: i64,
     /// What happened now and then.
     pub coverage: Coverage,
     /// Over every line of the trace.
@@ -76,11 +83,33 @@ pub fn run(seed: u64, options: Options) -> Report {
         Err(panic) => {
             let what = panic.downcast_ref::<String>().cloned();
             let what = what.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Some(Broken::new("invariants", what.unwrap_or_default()))
+            Some(Broken::new(invariant(&sim), what.unwrap_or_default()))
         }
     };
     let (hash, coverage, steps) = (sim.trace.hash(), sim.coverage.clone(), sim.steps);
-    Report { seed, broken, steps, coverage, hash, lines: sim.trace.into_lines() }
+    let settling_ms = sim.settling_ms();
+    Report { seed, broken, steps, settling_ms, coverage, hash, lines: sim.trace.into_lines() }
+}
+
+/// The invariant that ended a world in a panic; or else it was the code itself.
+fn invariant(sim: &Sim) -> &'static str {
+    let fails = |check: &fn(&World)| catch_unwind(AssertUnwindSafe(|| check(&sim.database.world))).is_err();
+    INVARIANTS.iter().find(|(_, check)| fails(check)).map_or("panic", |(name, _)| name)
+}
+
+/// Looks for a simpler world of the same seed in which the same check fails: spares it one trouble after the other, and
+/// keeps what isn't needed for the failure away.
+pub fn shrink(report: Report, mut options: Options) -> (Report, Options) {
+    let mut simplest = report;
+    for trouble in Trouble::ALL {
+        let fewer = Options { spared: options.spared.and(*trouble), ..options };
+        let again = run(simplest.seed, fewer);
+        let check = |report: &Report| report.broken.as_ref().map(|broken| broken.check);
+        if check(&again) == check(&simplest) {
+            (simplest, options) = (again, fewer);
+        }
+    }
+    (simplest, options)
 }
 
 /// Keeps panics, which are findings here, from being printed.

@@ -1,5 +1,6 @@
 //! `onsale-sim`: runs the worlds of many seeds and says what it found.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
-use onsale_sim::{Coverage, Options, Report, Sometimes, quiet_panics, run};
+use onsale_sim::{Coverage, Options, Report, Sometimes, Spared, quiet_panics, run, shrink};
 
 /// Lines of a trace shown before what was broken.
 const LINES_SHOWN: usize = 60;
@@ -28,9 +29,15 @@ struct Arguments {
     /// Print the whole trace of one seed, and run nothing else.
     #[arg(long)]
     trace: Option<u64>,
+    /// Troubles that the worlds are spared, as a failure names them.
+    #[arg(long, default_value = "")]
+    spare: Spared,
     /// Worlds run at the same time.
     #[arg(long, default_value_t = 2)]
     threads: usize,
+    /// Go on after a failure, and count the worlds that broke by the check that found it.
+    #[arg(long)]
+    keep_going: bool,
     /// Stop after so many seconds.
     #[arg(long)]
     seconds: Option<u64>,
@@ -60,18 +67,48 @@ fn main() -> ExitCode {
     }
     quiet_panics();
     let on_sqlite = arguments.store == Stores::Sqlite;
+    let options = Options { on_sqlite, whole_trace: false, spared: arguments.spare };
     if let Some(seed) = arguments.trace {
-        let report = run(seed, Options { on_sqlite, whole_trace: true });
+        let report = run(seed, Options { whole_trace: true, ..options });
         report.lines.iter().for_each(|line| println!("{line}"));
-        return tell(&report, &arguments, 0);
+        return tell(&report, &arguments, options, 0);
     }
-    many(&arguments, on_sqlite)
+    many(&arguments, options)
 }
 
-fn many(arguments: &Arguments, on_sqlite: bool) -> ExitCode {
+/// What the worlds so far have come to.
+#[derive(Default)]
+struct Done {
+    worlds: u64,
+    steps: u64,
+    /// The longest that a world took to come to an end.
+    settling_ms: i64,
+    coverage: Coverage,
+    /// Worlds that broke a rule, by the check.
+    checks: BTreeMap<&'static str, u64>,
+    /// The first of them.
+    broken: Option<Report>,
+}
+
+impl Done {
+    fn take(&mut self, report: Report) {
+        self.worlds += 1;
+        self.steps += report.steps;
+        self.settling_ms = self.settling_ms.max(report.settling_ms);
+        self.coverage.add(&report.coverage);
+        if let Some(broken) = &report.broken {
+            *self.checks.entry(broken.check).or_default() += 1;
+            if self.broken.as_ref().is_none_or(|other| other.seed > report.seed) {
+                self.broken = Some(report);
+            }
+        }
+    }
+}
+
+fn many(arguments: &Arguments, options: Options) -> ExitCode {
     let (next, begun) = (AtomicU64::new(arguments.seeds.start), Instant::now());
     let until = arguments.seconds.map(Duration::from_secs);
-    let done: Mutex<(u64, u64, Coverage, Option<Report>)> = Mutex::default();
+    let done: Mutex<Done> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..arguments.threads.max(1) {
             scope.spawn(|| {
@@ -81,37 +118,39 @@ fn many(arguments: &Arguments, on_sqlite: bool) -> ExitCode {
                     if seed >= arguments.seeds.end || over {
                         return;
                     }
-                    let report = run(seed, Options { on_sqlite, whole_trace: false });
+                    let report = run(seed, options);
                     let mut done = done.lock().expect("nothing panics under the lock");
-                    done.0 += 1;
-                    done.1 += report.steps;
-                    done.2.add(&report.coverage);
-                    let first = done.3.as_ref().is_none_or(|other| other.seed > seed);
-                    if report.broken.is_some() {
+                    if report.broken.is_some() && !arguments.keep_going {
                         // No later seed is begun.
                         next.store(arguments.seeds.end, Ordering::Relaxed);
-                        if first {
-                            done.3 = Some(report);
-                        }
                     }
+                    done.take(report);
                 }
             });
         }
     });
-    let (worlds, steps, coverage, broken) = done.into_inner().expect("nothing panics under the lock");
+    let Done { worlds, steps, settling_ms, coverage, checks, broken } =
+        done.into_inner().expect("nothing panics under the lock");
     let seconds = begun.elapsed().as_secs_f64();
     println!("{worlds} worlds, {steps} steps in {seconds:.1} s: {:.1} worlds/s", worlds as f64 / seconds);
+    println!("everything had come to an end at most {} s after it was mended", settling_ms / 1_000);
     for what in Sometimes::ALL {
         println!("{:>9}  {what:?}", coverage.count(*what));
     }
+    for (check, count) in checks {
+        println!("{count:>9}  worlds broke: {check}");
+    }
     match broken {
-        Some(report) => tell(&report, arguments, LINES_SHOWN),
+        Some(report) => {
+            let (report, options) = shrink(report, options);
+            tell(&report, arguments, options, LINES_SHOWN)
+        }
         None => ExitCode::SUCCESS,
     }
 }
 
 /// Says what was broken, what came before it, and how to see it again.
-fn tell(report: &Report, arguments: &Arguments, lines: usize) -> ExitCode {
+fn tell(report: &Report, arguments: &Arguments, options: Options, lines: usize) -> ExitCode {
     let Some(broken) = &report.broken else {
         println!("seed {}: {} steps, trace {:016x}", report.seed, report.steps, report.hash);
         return ExitCode::SUCCESS;
@@ -123,8 +162,12 @@ fn tell(report: &Report, arguments: &Arguments, lines: usize) -> ExitCode {
     println!("\nseed {} broke: {}\n{}", report.seed, broken.check, broken.what);
     let store = if arguments.store == Stores::Sqlite { " --store sqlite" } else { "" };
     let bug = arguments.bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
+    let spare = match options.spared == Spared::default() {
+        true => String::new(),
+        false => format!(" --spare {}", options.spared),
+    };
     let features = if bug.is_empty() { "" } else { " --features planted-bugs" };
-    println!("again: cargo run -p onsale-sim{features} -- --trace {}{store}{bug}", report.seed);
+    println!("again: cargo run -p onsale-sim{features} -- --trace {}{store}{spare}{bug}", report.seed);
     ExitCode::FAILURE
 }
 

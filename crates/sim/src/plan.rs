@@ -1,10 +1,95 @@
 //! What a world is like: drawn once, from its seed. Some worlds are quiet and some are cruel, because a fault that always
 //! happens hides those that need peace to show.
 
+use std::fmt;
+use std::str::FromStr;
+
 use onsale_core::event::{Event, InDoubt, PaymentMode};
 use onsale_world::{HALL, event};
 
 use crate::chance::Chance;
+
+macro_rules! troubles {
+    ($($(#[doc = $what:literal])+ $name:ident;)*) => {
+        /// A kind of trouble that a world may be spared.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Trouble {$($(#[doc = $what])+ $name,)*}
+
+        impl Trouble {
+            /// All of them, the greatest simplification first.
+            pub const ALL: &[Trouble] = &[$(Trouble::$name,)*];
+        }
+    };
+}
+
+troubles! {
+    /// More than one process.
+    Processes;
+    /// More than two buyers.
+    Buyers;
+    /// More than one purchase of each.
+    Purchases;
+    /// A day that passes at once.
+    Day;
+    /// A provider that can't be reached.
+    Outage;
+    /// Processes that end.
+    Crashes;
+    /// Transactions that fail.
+    StoreFaults;
+    /// Looks at rows of a moment ago.
+    StaleLooks;
+    /// Clocks that are off.
+    Skew;
+    /// A provider that refuses without a reason.
+    Refusals;
+    /// Messages lost between clients and processes.
+    Losses;
+    /// Messages lost between processes and the provider.
+    ProviderLosses;
+}
+
+/// The troubles that a world is spared.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spared(u16);
+
+impl Spared {
+    /// These, and one more.
+    pub fn and(self, trouble: Trouble) -> Spared {
+        Spared(self.0 | 1 << trouble as u16)
+    }
+
+    fn has(self, trouble: Trouble) -> bool {
+        self.0 & 1 << trouble as u16 != 0
+    }
+}
+
+impl fmt::Display for Spared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Trouble::ALL.iter().filter(|trouble| self.has(**trouble));
+        f.write_str(&names.map(|trouble| format!("{trouble:?}")).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl fmt::Debug for Spared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Spared {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Spared, String> {
+        let mut spared = Spared::default();
+        for name in text.split(',').filter(|name| !name.is_empty()) {
+            let found = Trouble::ALL.iter().find(|trouble| format!("{trouble:?}") == name);
+            let all = || format!("{name} is none of {:?}", Trouble::ALL);
+            spared = spared.and(*found.ok_or_else(all)?);
+        }
+        Ok(spared)
+    }
+}
 
 pub(crate) struct Plan {
     pub(crate) event: Event,
@@ -30,6 +115,8 @@ pub(crate) struct Plan {
     pub(crate) crashes: usize,
     /// Of looks that see rows of a moment ago, in percent.
     pub(crate) stale: usize,
+    /// How often the expirer looks. Nothing is promised on its account, so in some worlds it hardly ever does.
+    pub(crate) expirer_ms: i64,
     /// Largest difference between a process's clock and the true time.
     pub(crate) skew_ms: i64,
     /// When the provider can't be reached, from the beginning.
@@ -74,12 +161,33 @@ impl Plan {
             lost: some(chance, &[1, 5, 15]),
             provider_lost: some(chance, &[2, 10, 30, 60]),
             refuses: chance.of(&[0, 2, 5]),
-            store_faults: some(chance, &[0, 10, 40]),
-            crashes: some(chance, &[0, 3, 12]),
+            store_faults: some(chance, &[0, 20, 80]),
+            crashes: some(chance, &[0, 6, 20]),
             stale: if on_sqlite { 0 } else { some(chance, &[0, 10, 30]) },
+            expirer_ms: chance.of(&[2_500, 2_500, 45_000]),
             skew_ms: some(chance, &[0, 1_000, 3_000]) as i64,
             outage,
             day_passes,
+        }
+    }
+
+    /// The same world without some of its troubles.
+    pub(crate) fn spare(&mut self, spared: Spared) {
+        for trouble in Trouble::ALL.iter().filter(|trouble| spared.has(**trouble)) {
+            match trouble {
+                Trouble::Processes => self.processes = 1,
+                Trouble::Buyers => self.buyers = self.buyers.min(2),
+                Trouble::Purchases => self.purchases = 1,
+                Trouble::Day => self.day_passes = None,
+                Trouble::Outage => self.outage = None,
+                Trouble::Crashes => self.crashes = 0,
+                Trouble::StoreFaults => self.store_faults = 0,
+                Trouble::StaleLooks => self.stale = 0,
+                Trouble::Skew => self.skew_ms = 0,
+                Trouble::Refusals => self.refuses = 0,
+                Trouble::Losses => self.lost = 0,
+                Trouble::ProviderLosses => self.provider_lost = 0,
+            }
         }
     }
 }

@@ -30,12 +30,15 @@ pub(crate) enum Worker {
     Reconciler,
 }
 
+/// The expirer's period once everything is mended.
+const EXPIRER_MS: i64 = 2_500;
+
 impl Worker {
     fn period_ms(self, faults: bool) -> i64 {
         let calm = if faults { 1 } else { 3 };
         calm * match self {
             Worker::Payments => 1_500,
-            Worker::Expirer => 2_500,
+            Worker::Expirer => EXPIRER_MS,
             Worker::Reconciler => 6_000,
         }
     }
@@ -102,7 +105,8 @@ impl Sim {
         let life = one.life;
         self.trace.say(self.now, format_args!("process {process} begins, life {life}"));
         for worker in [Worker::Payments, Worker::Expirer, Worker::Reconciler] {
-            let wait = self.chance.between(0, 1_000);
+            let most = if worker == Worker::Expirer { self.plan.expirer_ms } else { 1_000 };
+            let wait = self.chance.between(0, most);
             self.after(wait, Event::Tick { process, life, worker });
         }
     }
@@ -210,7 +214,10 @@ impl Sim {
             }
             Worker::Reconciler => self.look_for_callbacks(process)?,
         }
-        let period = worker.period_ms(self.faults);
+        let period = match worker {
+            Worker::Expirer if self.faults => self.plan.expirer_ms,
+            _ => worker.period_ms(self.faults),
+        };
         let wait = period + self.chance.between(0, period / 2);
         self.after(wait, Event::Tick { process, life, worker });
         self.may_end(process);

@@ -126,6 +126,12 @@ impl Provider {
                 None => self.read(&kept.name.clone()),
             });
         }
+        // What is older than its key is asked about, and never sent. An hour is left for clocks and slow wires.
+        let age = world.operations.get(&sent.operation).map_or(0, |row| now - row.created_at.millis());
+        if age >= KEY_LIFE_MS && sent.call != Call::Create {
+            let text = format!("{key} is sent {} hours after its operation was made", age / 3_600_000);
+            return Err(Broken::new("provider: no key past its life", text));
+        }
         let same = |kept: &&KeyKept| kept.operation == sent.operation && kept.what == what;
         if self
             .keys
@@ -135,11 +141,6 @@ impl Provider {
         {
             let text = format!("{} is asked to {what} under another key: {key}", sent.operation);
             return Err(Broken::new("provider: one key for each operation", text));
-        }
-        // An object that isn't confirmed moves no money, so making one anew is harmless.
-        if self.keys.contains_key(key) && sent.call != Call::Create {
-            let text = format!("{key} is older than the provider remembers");
-            return Err(Broken::new("provider: no key past its life", text));
         }
         let (name, refused) = self.act(sent, now, world, chance)?;
         let kept = KeyKept {

@@ -97,7 +97,8 @@ pub(crate) struct Sim {
 impl Sim {
     pub(crate) fn new(seed: u64, options: Options) -> Sim {
         let mut chance = Chance::new(seed);
-        let plan = Plan::draw(&mut chance, options.on_sqlite);
+        let mut plan = Plan::draw(&mut chance, options.on_sqlite);
+        plan.spare(options.spared);
         let database = Database::new(crate::sqlite(options, plan.processes));
         let buyers = (0..plan.buyers).map(|at| {
             // Every other buyer is somebody's second device.
@@ -338,6 +339,11 @@ impl Sim {
                 self.start(process);
             }
         }
+    }
+
+    /// How long everything has been mended.
+    pub(crate) fn settling_ms(&self) -> i64 {
+        if self.faults { 0 } else { self.now - (self.end - LIVENESS_MS) }
     }
 
     /// Whether all that was begun has come to an end.

@@ -14,20 +14,24 @@ use onsale_core::time::Timestamp;
 
 use crate::World;
 
+/// Each invariant by its name. Each panics with what is broken.
+pub const INVARIANTS: [(&str, fn(&World)); 8] = [
+    ("invariants: seats", seats),
+    ("invariants: live holds", |world| world.holds.values().for_each(|hold| live_hold(world, hold))),
+    ("invariants: orders", |world| world.orders.values().for_each(|order| one_order(world, order))),
+    ("invariants: operations", |world| world.operations.values().for_each(|row| one_operation(world, row))),
+    ("invariants: open cases", |world| {
+        let open = |case: &&Case| case.status == CaseStatus::Open;
+        world.cases.values().filter(open).for_each(|case| open_case(world, case));
+    }),
+    ("invariants: counters", counters),
+    ("invariants: log", log),
+    ("invariants: callbacks", callbacks),
+];
+
 /// Panics with what is broken.
 pub fn check(world: &World) {
-    seats(world);
-    world.holds.values().for_each(|hold| live_hold(world, hold));
-    world.orders.values().for_each(|order| one_order(world, order));
-    world.operations.values().for_each(|operation| one_operation(world, operation));
-    world
-        .cases
-        .values()
-        .filter(|case| case.status == CaseStatus::Open)
-        .for_each(|case| open_case(world, case));
-    counters(world);
-    log(world);
-    callbacks(world);
+    INVARIANTS.iter().for_each(|(_, check)| check(world));
 }
 
 /// A seat's owner lists it, and agrees about the deadline (INV-1, INV-2, INV-3).

@@ -1,9 +1,10 @@
 //! The payments worker: the core's errands, carried over a network that loses, doubles and delays.
 
-use onsale_core::command::Outcome;
+use onsale_core::command::{Command, Effect, Outcome};
 use onsale_core::errand::{Call, Errand, Reply, Step};
 use onsale_core::id::OperationId;
 use onsale_core::limits::PROVIDER_TIMEOUT_MS;
+use onsale_core::reconcile::Verdict;
 
 use crate::Broken;
 use crate::coverage::Sometimes;
@@ -140,6 +141,28 @@ impl Sim {
         }
         let wait = self.latency();
         self.after(wait, Event::AtProvider { sent: Box::new(sent), reply_to: Some((process, life, token)) });
+    }
+
+    /// Gives money back because the process remembers that it has to. No program may do this; it is planted to be found.
+    pub(super) fn return_from_memory(&mut self, process: usize, command: &Command, outcome: &Outcome) {
+        let world = &self.database.world;
+        let row = match (command, outcome) {
+            (
+                Command::RecordAnswer { operation, .. },
+                Outcome::Recorded { effect: Effect::MoneyBack, .. },
+            ) => world.operations.get(operation),
+            (Command::JudgeCallback { callback, .. }, Outcome::Judged(Verdict::RefundPending)) => {
+                callback.reference.as_ref().and_then(|name| world.attempt_named(name))
+            }
+            _ => None,
+        };
+        let Some((row, reference)) = row.cloned().and_then(|row| Some((row.clone(), row.reference?))) else {
+            return;
+        };
+        let call = if self.plan.charge { Call::Refund { reference } } else { Call::Cancel { reference } };
+        let again = self.fresh();
+        let sent = send(call, &row, self.plan.charge, again);
+        self.ask_provider(process, sent, Waiter::Errand(row.id));
     }
 
     /// A request arrives at the provider.

@@ -10,12 +10,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use onsale_sim::{Coverage, Options, Report, quiet_panics, run};
 
 /// Worlds in memory in one run.
-const SEEDS: u64 = 800;
+const SEEDS: u64 = 1_500;
 /// Worlds in one run with the real store beside the one in memory.
 const SEEDS_ON_SQLITE: u64 = 120;
 
-const IN_MEMORY: Options = Options { on_sqlite: false, whole_trace: false };
-const ON_SQLITE: Options = Options { on_sqlite: true, whole_trace: false };
+/// How most worlds are run.
+fn in_memory() -> Options {
+    Options::default()
+}
+
+/// The real store beside the one in memory.
+fn on_sqlite() -> Options {
+    Options { on_sqlite: true, ..Options::default() }
+}
 
 /// What is planted is planted in the whole process: tests take turns where they share one.
 fn turn() -> MutexGuard<'static, ()> {

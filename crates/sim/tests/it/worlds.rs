@@ -2,7 +2,7 @@
 
 use onsale_sim::{Report, run};
 
-use crate::{IN_MEMORY, ON_SQLITE, SEEDS, SEEDS_ON_SQLITE, search, turn};
+use crate::{SEEDS, SEEDS_ON_SQLITE, in_memory, on_sqlite, search, turn};
 
 /// The report of a world that broke a rule, as a test shows it.
 fn told(report: &Report) -> String {
@@ -16,7 +16,7 @@ fn told(report: &Report) -> String {
 #[test]
 fn in_memory_every_rule_holds_and_everything_happens() {
     let _turn = turn();
-    let (coverage, broken) = search(SEEDS, IN_MEMORY);
+    let (coverage, broken) = search(SEEDS, in_memory());
     if let Some(report) = broken {
         panic!("{}", told(&report));
     }
@@ -26,7 +26,7 @@ fn in_memory_every_rule_holds_and_everything_happens() {
 #[test]
 fn sqlite_decides_as_the_store_in_memory_and_passes_every_audit() {
     let _turn = turn();
-    if let (_, Some(report)) = search(SEEDS_ON_SQLITE, ON_SQLITE) {
+    if let (_, Some(report)) = search(SEEDS_ON_SQLITE, on_sqlite()) {
         panic!("{} (with --store sqlite)", told(&report));
     }
 }
@@ -34,7 +34,7 @@ fn sqlite_decides_as_the_store_in_memory_and_passes_every_audit() {
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     let _turn = turn();
-    for (seeds, options) in [(0..20, IN_MEMORY), (0..6, ON_SQLITE)] {
+    for (seeds, options) in [(0..20, in_memory()), (0..6, on_sqlite())] {
         let mut hashes = Vec::new();
         for seed in seeds {
             let (once, again) = (run(seed, options), run(seed, options));
