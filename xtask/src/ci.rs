@@ -15,6 +15,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: clippy },
     Step { name: "doc", run: doc },
     Step { name: "test", run: |root| succeed(&mut cargo(root, &["nextest", "run", "--workspace"])) },
+    Step { name: "planted bugs", run: planted_bugs },
     Step { name: "openapi", run: openapi::compare },
     Step { name: "provider client", run: provider_client::run },
     Step { name: "crash points", run: crash_points },
@@ -32,6 +33,12 @@ fn clippy(root: &Path) -> Result<(), String> {
 /// The program is killed, or fails, or is slow, at each of its fail points. A build of its own: no other has them.
 fn crash_points(root: &Path) -> Result<(), String> {
     let tests = ["nextest", "run", "-p", "onsale", "--features", "fail-points", "crash_points::"];
+    succeed(&mut cargo(root, &tests))
+}
+
+/// The simulated worlds find what is planted for them. A build of its own: no other has the bugs in it.
+fn planted_bugs(root: &Path) -> Result<(), String> {
+    let tests = ["nextest", "run", "-p", "onsale-sim", "--features", "planted-bugs", "planted::"];
     succeed(&mut cargo(root, &tests))
 }
 
