@@ -101,7 +101,7 @@ impl World {
     }
 
     /// Reads until a snapshot wants no more.
-    fn fill(&self, snapshot: &mut Snapshot) {
+    pub fn fill(&self, snapshot: &mut Snapshot) {
         loop {
             let wanted = snapshot.take_wanted();
             if wanted.is_empty() {
