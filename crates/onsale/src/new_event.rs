@@ -8,10 +8,11 @@ use onsale_core::limits::{
     HOLD_TTL_MS_MAX, PAYMENT_GRACE_MS_MAX, SEATS_PER_HOLD_MAX, TICKETS_PER_ACCOUNT_MAX,
 };
 use onsale_core::manifest::Manifest;
-use onsale_core::money::Currency;
+use onsale_core::money::{Currency, Money};
 use onsale_core::time::{Timestamp, seconds};
 use onsale_store::Named;
 
+use crate::gateway::stripe;
 use crate::http::problem::FieldError;
 use crate::http::wire::event::{NewEventJson, PolicyJson};
 use crate::http::wire::parse_time;
@@ -30,10 +31,14 @@ pub(crate) fn from_json(body: &NewEventJson, id: EventId, now: Timestamp) -> Res
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) {
         faults.push(FieldError::new("/name", format!("must be 1 to {NAME_CHARS_MAX} printable characters")));
     }
-    let known = iso_currency::Currency::from_code(&body.currency).is_some();
-    let currency = Currency::parse(&body.currency).filter(|_| known);
+    // Gold and the code for tests have no minor unit: nothing can be priced in them.
+    let minor_unit = iso_currency::Currency::from_code(&body.currency).and_then(|known| known.exponent());
+    let currency = Currency::parse(&body.currency).filter(|_| minor_unit.is_some());
     if currency.is_none() {
-        faults.push(FieldError::new("/currency", "must be an ISO 4217 code in capital letters"));
+        faults.push(FieldError::new(
+            "/currency",
+            "must be an ISO 4217 code in capital letters, of money to pay with",
+        ));
     }
     let mut time = |pointer: &str, text: Option<&String>| {
         let parsed = text.map(|text| parse_time(text));
@@ -134,6 +139,7 @@ fn word<N: Named>(name: &str, given: Option<&str>, default: N, faults: &mut Vec<
 /// Prices by the names of their levels, as indexes; or every fault.
 pub(crate) fn price_levels<'a>(
     manifest: &Manifest,
+    currency: Currency,
     prices: impl Iterator<Item = (&'a str, i64)>,
 ) -> Result<Vec<(u16, i64)>, Vec<FieldError>> {
     let mut faults = Vec::new();
@@ -154,6 +160,9 @@ pub(crate) fn price_levels<'a>(
                 pointer("amount_minor"),
                 format!("must be 1 to {PRICE_MINOR_MAX}: free tickets would have no payment to account for"),
             ));
+        } else if !stripe::takes(Money { amount_minor, currency }) {
+            let why = "the provider can't take this amount exactly";
+            faults.push(FieldError::new(pointer("amount_minor"), format!("{why} in {currency}")));
         }
     }
     if levels.is_empty() && faults.is_empty() {

@@ -130,7 +130,7 @@ pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
 }
 
 fn set_prices(offline: &Offline, id: EventId, prices: &[String]) -> anyhow::Result<()> {
-    offline.event(id)?;
+    let event = offline.event(id)?;
     let view = offline.store.read(|reader| reader.manifest(id.event()))?;
     let view = view.context("the event has no seats: import a manifest first")?;
     let mut parsed = Vec::new();
@@ -141,7 +141,8 @@ fn set_prices(offline: &Offline, id: EventId, prices: &[String]) -> anyhow::Resu
             amount.parse().with_context(|| format!("{amount:?} is not a whole number of minor units"))?;
         parsed.push((level, amount));
     }
-    let levels = new_event::price_levels(&view.manifest, parsed.into_iter()).map_err(faults)?;
+    let levels =
+        new_event::price_levels(&view.manifest, event.currency, parsed.into_iter()).map_err(faults)?;
     let command = Command::SetPrices { event: id.event(), manifest_version: view.version, levels };
     match offline.decide(command)? {
         Outcome::PricesSet { price_version } => say(format_args!("prices version {price_version}"))?,

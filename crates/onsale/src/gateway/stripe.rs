@@ -106,6 +106,12 @@ pub(crate) enum GatewayError {
     Misconfigured(String),
 }
 
+/// Whether an amount can be asked for exactly. One that can't must not become a price: every attempt to pay it would end
+/// before it began.
+pub(crate) fn takes(amount: Money) -> bool {
+    amounts::to_provider(amount).is_ok()
+}
+
 impl Stripe {
     /// Checks the configuration and sets up connections; nothing is sent.
     pub(crate) fn new(config: StripeConfig) -> anyhow::Result<Stripe> {

@@ -143,9 +143,10 @@ async fn set_prices(
     _: Operator,
     ApiJson(body): ApiJson<PricesJson>,
 ) -> Result<Json<PriceVersionJson>, Problem> {
-    let (_, manifest) = sale_with_seats(&app, id).await?;
+    let (sale, manifest) = sale_with_seats(&app, id).await?;
     let levels = new_event::price_levels(
         &manifest.view.manifest,
+        sale.event.currency,
         body.price_levels.iter().map(|price| (price.price_level.as_str(), price.amount_minor)),
     );
     let levels = levels.map_err(Problem::validation)?;
