@@ -15,17 +15,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::ensure;
-use onsale_core::gateway::Observation;
+use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::{OperationId, OrderId};
 use onsale_core::money::Money;
 use onsale_store::fail_point;
 
 pub(crate) use callback::{CallbackError, CallbackEvent};
 use objects::Refund;
-use transport::{ANSWER_BYTES_MAX, Done, Transport};
+use transport::{ANSWER_BYTES_MAX, Done, NotDone, Reply, Transport};
 
 /// Longest text of the provider that is passed on.
 const TEXT_CHARS_MAX: usize = 300;
+/// Most keys of one operation that are tried in one go. A provider that fails as often as that is left alone for a while.
+const KEYS_TRIED_MAX: usize = 4;
 
 /// How to reach the provider.
 pub(crate) struct StripeConfig {
@@ -138,11 +140,17 @@ impl Stripe {
             ("metadata[order_id]", intent.order.to_string()),
             ("metadata[operation_id]", intent.operation.to_string()),
         ];
-        fail_point!(async "provider.create.before", return Err(GatewayError::NotSent));
-        let reply =
-            self.transport.post("/v1/payment_intents", key(intent.operation, "create"), &form).await?;
-        fail_point!(async "provider.create.after", return Err(lost()));
-        self.observe(reply.done()?).await
+        for number in 1..=KEYS_TRIED_MAX {
+            let key = key(intent.operation, "create", number);
+            fail_point!(async "provider.create.before", return Err(GatewayError::NotSent));
+            let reply = self.transport.post("/v1/payment_intents", key, &form).await?;
+            fail_point!(async "provider.create.after", return Err(lost()));
+            // Should the one that failed have been made all the same, nobody will ever confirm it.
+            if !reply.is_spent() {
+                return self.observe(reply.done()?).await;
+            }
+        }
+        Err(all_spent())
     }
 
     /// Confirms an intent with a card, or whatever the token stands for. Declined is an observation, not an error.
@@ -156,10 +164,15 @@ impl Stripe {
         let mut form = vec![("payment_method", payment_method_token.to_owned())];
         form.extend(return_url.map(|url| ("return_url", url.to_owned())));
         let path = format!("{}/confirm", intent_path(reference)?);
+        let moved = |now: &Observation| now.state != IntentState::Unconfirmed;
         fail_point!(async "provider.confirm.before", return Err(GatewayError::NotSent));
-        let reply = self.transport.post(&path, key(operation, "confirm"), &form).await?;
+        let sent = self.send(reference, operation, "confirm", &path, &form, moved).await?;
         fail_point!(async "provider.confirm.after", return Err(lost()));
-        if let Err((402, failure)) = &reply.outcome
+        let reply = match sent {
+            Sent::Answered(reply) => reply,
+            Sent::Moved(now) => return Ok(now),
+        };
+        if let Err(NotDone::Refused(402, failure)) = &reply.outcome
             && failure.is_kind("card_error")
             && let Some(declined) = objects::observe_decline(failure)?
         {
@@ -177,10 +190,14 @@ impl Stripe {
     ) -> Result<Observation, GatewayError> {
         let form = [("amount_to_capture", amounts::to_provider(amount)?.to_string())];
         let path = format!("{}/capture", intent_path(reference)?);
+        let moved = |now: &Observation| now.state != IntentState::Authorized;
         fail_point!(async "provider.capture.before", return Err(GatewayError::NotSent));
-        let reply = self.transport.post(&path, key(operation, "capture"), &form).await?;
+        let sent = self.send(reference, operation, "capture", &path, &form, moved).await?;
         fail_point!(async "provider.capture.after", return Err(lost()));
-        self.observe(reply.done()?).await
+        match sent {
+            Sent::Answered(reply) => self.observe(reply.done()?).await,
+            Sent::Moved(now) => Ok(now),
+        }
     }
 
     /// Calls an intent off and lets money set aside go.
@@ -190,10 +207,14 @@ impl Stripe {
         operation: OperationId,
     ) -> Result<Observation, GatewayError> {
         let path = format!("{}/cancel", intent_path(reference)?);
+        let moved = |now: &Observation| matches!(now.state, IntentState::Voided | IntentState::Captured);
         fail_point!(async "provider.void.before", return Err(GatewayError::NotSent));
-        let reply = self.transport.post(&path, key(operation, "cancel"), &[]).await?;
+        let sent = self.send(reference, operation, "cancel", &path, &[], moved).await?;
         fail_point!(async "provider.void.after", return Err(lost()));
-        self.observe(reply.done()?).await
+        match sent {
+            Sent::Answered(reply) => self.observe(reply.done()?).await,
+            Sent::Moved(now) => Ok(now),
+        }
     }
 
     /// Gives money back, then looks how much has been given back altogether.
@@ -209,9 +230,14 @@ impl Stripe {
             ("amount", amounts::to_provider(amount)?.to_string()),
             ("metadata[operation_id]", operation.to_string()),
         ];
+        let moved = |now: &Observation| now.refunded_minor >= amount.amount_minor;
         fail_point!(async "provider.refund.before", return Err(GatewayError::NotSent));
-        let reply = self.transport.post("/v1/refunds", key(operation, "refund"), &form).await?;
+        let sent = self.send(reference, operation, "refund", "/v1/refunds", &form, moved).await?;
         fail_point!(async "provider.refund.after", return Err(lost()));
+        let reply = match sent {
+            Sent::Answered(reply) => reply,
+            Sent::Moved(now) => return Ok(now),
+        };
         let status = reply.status;
         let refund: Refund = objects::parse(&reply.done()?.body)?;
         match refund.status.as_deref() {
@@ -247,6 +273,31 @@ impl Stripe {
         callback::verify(&self.webhook_secrets, signature_header, body, now_s)
     }
 
+    /// Sends what moves an intent under the first of its operation's keys that isn't spent. That a key is spent says that
+    /// the request under it has ended, and not how: the intent is looked at before the next key is used, and where it has
+    /// moved nothing more is sent. No count is kept: whoever sends again goes through the same keys.
+    async fn send(
+        &self,
+        reference: &str,
+        operation: OperationId,
+        what: &str,
+        path: &str,
+        form: &[(&str, String)],
+        moved: impl Fn(&Observation) -> bool,
+    ) -> Result<Sent, GatewayError> {
+        for number in 1..=KEYS_TRIED_MAX {
+            let reply = self.transport.post(path, key(operation, what, number), form).await?;
+            if !reply.is_spent() {
+                return Ok(Sent::Answered(reply));
+            }
+            let now = self.look_back(reference).await?;
+            if moved(&now) {
+                return Ok(Sent::Moved(now));
+            }
+        }
+        Err(all_spent())
+    }
+
     async fn observe(&self, done: Done) -> Result<Observation, GatewayError> {
         self.observe_now(objects::observe(&objects::parse(&done.body)?)?, done.replayed).await
     }
@@ -269,8 +320,22 @@ fn lost() -> GatewayError {
     GatewayError::NoAnswer("a fail point".to_owned())
 }
 
-fn key(operation: OperationId, what: &str) -> String {
-    format!("{operation}:{what}")
+/// What came of sending.
+enum Sent {
+    Answered(Reply),
+    /// A key was spent, and the intent has moved since it was asked to.
+    Moved(Observation),
+}
+
+fn all_spent() -> GatewayError {
+    GatewayError::NoAnswer("the provider keeps a failure under every key that was tried".into())
+}
+
+fn key(operation: OperationId, what: &str, number: usize) -> String {
+    match number {
+        1 => format!("{operation}:{what}"),
+        _ => format!("{operation}:{what}:{number}"),
+    }
 }
 
 /// The path of an intent, unless its name could lead elsewhere.

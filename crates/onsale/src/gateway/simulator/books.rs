@@ -101,8 +101,8 @@ impl Books {
 
     /// Does what was received, as scripted.
     pub(super) fn perform(&mut self, request: &Request, scripted: Option<Outcome>, now_ms: i64) -> Answer {
-        // The provider would keep a 500 under its key for good. Here a key answers with the truth instead: a caller
-        // that asks again after a 500 learns what was done, and does it afresh when nothing was.
+        // After most of these a key answers with the truth: a caller that asks again learns what was done, and does it
+        // afresh when nothing was. One keeps its 500 under the key for good, as the provider may.
         match scripted {
             Some(Outcome::LostRequest) => {
                 self.forget_key(request);
@@ -111,6 +111,13 @@ impl Books {
             Some(Outcome::Error500NotDone) => {
                 self.forget_key(request);
                 return Answer::Reply(Reply::Error(ApiError::internal().into()));
+            }
+            Some(Outcome::Error500Kept) => {
+                let reply = Reply::Error(ApiError::internal().into());
+                if let Some(key) = &request.idempotency_key {
+                    self.keys.finish(key, reply.clone());
+                }
+                return Answer::Reply(reply);
             }
             _ => (),
         }
@@ -220,9 +227,10 @@ impl Books {
 fn outcome_of(operation: Operation, scripted: Option<Outcome>, answer: &Answer) -> Cow<'static, str> {
     let (reply, fault) = match (answer, scripted) {
         (Answer::Lost, Some(fault)) => return fault.to_string().into(),
-        (Answer::Reply(_), Some(fault @ (Outcome::Error500Done | Outcome::Error500NotDone))) => {
-            return fault.to_string().into();
-        }
+        (
+            Answer::Reply(_),
+            Some(fault @ (Outcome::Error500Done | Outcome::Error500NotDone | Outcome::Error500Kept)),
+        ) => return fault.to_string().into(),
         (Answer::Reply(reply) | Answer::Replayed(reply), fault) => (reply, fault),
         (Answer::Lost, None) => return "lost_reply".into(),
     };

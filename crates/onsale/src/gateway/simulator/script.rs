@@ -55,6 +55,8 @@ pub(super) enum Outcome {
     Delay(Duration),
     Error500Done,
     Error500NotDone,
+    /// Not done, and kept under the request's key for good, as the provider keeps its own failures.
+    Error500Kept,
     AmountMismatch,
 }
 
@@ -70,6 +72,7 @@ impl Outcome {
             "lost_request" => Outcome::LostRequest,
             "error_500_done" => Outcome::Error500Done,
             "error_500_not_done" => Outcome::Error500NotDone,
+            "error_500_kept" => Outcome::Error500Kept,
             "amount_mismatch" => Outcome::AmountMismatch,
             other => Outcome::Delay(parse_delay(other)?),
         })
@@ -81,7 +84,8 @@ impl Outcome {
             Outcome::RequiresAction | Outcome::Processing | Outcome::AmountMismatch => {
                 operation == Operation::Authorize
             }
-            Outcome::Declined => operation != Operation::Query,
+            // Reads have no keys.
+            Outcome::Declined | Outcome::Error500Kept => operation != Operation::Query,
             Outcome::Ok
             | Outcome::LostReply
             | Outcome::LostRequest
@@ -103,7 +107,8 @@ impl Outcome {
             | Outcome::LostRequest
             | Outcome::Delay(_)
             | Outcome::Error500Done
-            | Outcome::Error500NotDone => None,
+            | Outcome::Error500NotDone
+            | Outcome::Error500Kept => None,
         }
     }
 }
@@ -120,6 +125,7 @@ impl fmt::Display for Outcome {
             Outcome::Delay(delay) => write!(f, "delay:{}", delay.as_millis()),
             Outcome::Error500Done => f.write_str("error_500_done"),
             Outcome::Error500NotDone => f.write_str("error_500_not_done"),
+            Outcome::Error500Kept => f.write_str("error_500_kept"),
             Outcome::AmountMismatch => f.write_str("amount_mismatch"),
         }
     }
@@ -159,7 +165,7 @@ mod tests {
     #[test]
     fn every_outcome_reads_back_as_written_and_strangers_are_refused() {
         let words = "ok declined requires_action processing lost_reply lost_request delay:250 error_500_done \
-                     error_500_not_done amount_mismatch";
+                     error_500_not_done error_500_kept amount_mismatch";
         for word in words.split_whitespace() {
             assert_eq!(Outcome::parse(word).map(|outcome| outcome.to_string()).as_deref(), Some(word));
         }

@@ -1,5 +1,7 @@
 //! The adapter against a stub that answers what it was told and remembers what it was asked.
 
+mod spent_keys;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

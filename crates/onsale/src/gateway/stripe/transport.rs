@@ -125,6 +125,10 @@ impl Transport {
         match status {
             200..=299 => Ok(Reply { status, replayed, outcome: Ok(body?) }),
             429 => Err(GatewayError::Busy { retry_after_s }),
+            // Kept from an earlier request with this key, which has ended, nobody knows how.
+            408 | 424 | 500.. if replayed => {
+                Ok(Reply { status, replayed, outcome: Err(NotDone::Spent(status)) })
+            }
             // Given up on in the middle, here or behind the provider.
             408 | 424 | 500.. => Err(GatewayError::NoAnswer(format!("HTTP {status}"))),
             _ => {
@@ -140,7 +144,15 @@ pub(super) struct Reply {
     pub(super) status: u16,
     /// Kept from an earlier request with the same key.
     pub(super) replayed: bool,
-    pub(super) outcome: Result<Vec<u8>, (u16, Failure)>,
+    pub(super) outcome: Result<Vec<u8>, NotDone>,
+}
+
+/// Why a request was not done.
+pub(super) enum NotDone {
+    /// The provider refused it.
+    Refused(u16, Failure),
+    /// Its key is spent: the provider keeps a failure of its own under it, and will never do anything for it again.
+    Spent(u16),
 }
 
 /// The answer to a request that was done.
@@ -154,8 +166,16 @@ impl Reply {
     pub(super) fn done(self) -> Result<Done, GatewayError> {
         match self.outcome {
             Ok(body) => Ok(Done { replayed: self.replayed, body }),
-            Err((status, failure)) => Err(failure.refused(status)),
+            Err(NotDone::Refused(status, failure)) => Err(failure.refused(status)),
+            Err(NotDone::Spent(status)) => {
+                Err(GatewayError::NoAnswer(format!("HTTP {status}, now as before")))
+            }
         }
+    }
+
+    /// Whether the key it was sent under is spent.
+    pub(super) fn is_spent(&self) -> bool {
+        matches!(self.outcome, Err(NotDone::Spent(_)))
     }
 }
 
@@ -175,7 +195,9 @@ fn sort_failure(
             Err(GatewayError::NoAnswer(format!("HTTP {status}: {message}")))
         }
         (401 | 403, _) => Err(GatewayError::Misconfigured(format!("HTTP {status}: {message}"))),
-        (400..=499, Some(failure)) => Ok(Reply { status, replayed, outcome: Err((status, failure)) }),
+        (400..=499, Some(failure)) => {
+            Ok(Reply { status, replayed, outcome: Err(NotDone::Refused(status, failure)) })
+        }
         // Someone on the way answered, or there is no such thing at this address.
         _ => Err(GatewayError::Misconfigured(format!("HTTP {status} that isn't the provider's"))),
     }
