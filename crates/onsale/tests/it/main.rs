@@ -8,6 +8,7 @@ mod crashes;
 mod disk;
 mod manifest;
 mod overload;
+mod public_reports;
 mod routes;
 mod sockets;
 mod util;

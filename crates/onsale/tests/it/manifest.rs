@@ -107,6 +107,7 @@ fn faults(problem: &Value) -> Vec<(String, String)> {
     errors.iter().map(|fault| (place(fault), text(fault, "detail").to_owned())).collect()
 }
 
+/// Plans with the same id twice were taken until pretix/pretix#4564.
 #[tokio::test]
 async fn a_plan_with_repeated_ids_is_refused_with_each_of_them_and_taken_with_zones_in_front() {
     let app = App::start().await;

@@ -11,6 +11,7 @@
 //! app.finish().await;                                  // audit, books, exit; a test that forgets it fails
 //! ```
 
+mod at_once;
 mod client;
 mod database;
 mod ledger;
@@ -19,6 +20,7 @@ mod provider;
 mod raw;
 mod test_app;
 
+pub(crate) use at_once::{counts, tally, together};
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
 pub(crate) use database::{DAMAGES, Lock, damage, hide_prices, make_changed, make_newer};
 pub(crate) use program::{Said, finish, program, run};

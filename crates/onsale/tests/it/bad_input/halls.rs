@@ -124,7 +124,8 @@ async fn prices_are_whole_positive_and_of_levels_that_exist() {
     stage.finish().await;
 }
 
-/// A sale opens with seats and prices, and from then on its seats stay as they are.
+/// A sale opens with seats and prices, and from then on its seats stay as they are. Where a plan may change later, it must be
+/// seen to that no sold seat vanishes (pretix/pretix#1228).
 #[tokio::test]
 async fn a_sale_opens_when_it_is_ready_and_its_seats_are_frozen_then() {
     let stage = Stage::set().await;

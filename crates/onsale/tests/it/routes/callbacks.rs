@@ -125,7 +125,10 @@ async fn an_early_message_counts_before_its_reply() {
     app.finish().await;
 }
 
-/// The provider's own ways of telling, without a test's hand: whatever the mode, each order ends the same.
+/// The provider's own ways of telling, without a test's hand: whatever the mode, each order ends the same. A message before
+/// the answer made a second order or a second capture (mercurjs/mercur#1400, medusajs/medusa#13301, saleor/saleor#12652)
+/// or was lost for good (duncanmcclean/statamic-cargo#190); where none was accepted, since a clock was wrong, nothing was
+/// completed (woocommerce/woocommerce-gateway-stripe#1196).
 #[tokio::test]
 async fn each_way_of_telling_ends_the_same() {
     let app = App::options().workers().start().await;

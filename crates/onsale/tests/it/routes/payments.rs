@@ -123,7 +123,8 @@ async fn a_buyer_may_try_ten_times() {
     app.finish().await;
 }
 
-/// The extra authentication is done, with and without a callback, or abandoned.
+/// The extra authentication is done, with and without a callback, or abandoned. In payloadcms/payload#15902 the browser's
+/// return was enough for an order.
 #[tokio::test]
 async fn a_buyer_proves_who_it_is_or_walks_away() {
     let app = App::start().await;
@@ -194,7 +195,8 @@ async fn a_payment_in_process_is_waited_for() {
     app.finish().await;
 }
 
-/// Authorised for another amount than the order's: no sale, a case, and the money let go; the hold goes on.
+/// Authorised for another amount than the order's: no sale, a case, and the money let go; the hold goes on. In
+/// evershopcommerce/evershop#1033 the amount of a success was not compared with the order's.
 #[tokio::test]
 async fn a_wrong_amount_sells_nothing() {
     let app = App::start().await;

@@ -34,6 +34,8 @@ fn expires_ms(hold: &Value) -> i64 {
 /// The offsets around a deadline, and whether it has been reached.
 const TICKS: [(i64, bool); 3] = [(-1, false), (0, true), (1, true)];
 
+/// Without a sweep as with one. Where expiry was a timer's work, seats stayed reserved for as long as it didn't run:
+/// Attendize/Attendize#1000, woocommerce/woocommerce#22206, microsoftarchive/cqrs-journey#274.
 #[tokio::test]
 async fn a_hold_is_taken_over_from_its_deadline_on() {
     let app = App::start().await;
@@ -57,7 +59,8 @@ async fn a_hold_is_taken_over_from_its_deadline_on() {
     app.finish().await;
 }
 
-/// What has been given to another is not touched by the expiry, the release or the checkout of the old hold.
+/// What has been given to another is not touched by the expiry, the release or the checkout of the old hold. In
+/// be-BOP-io-SA/be-BOP#533 the old cart, touched once more, shut out the new one.
 #[tokio::test]
 async fn an_old_hold_does_nothing_to_the_new_one() {
     let app = App::start().await;
@@ -154,7 +157,8 @@ async fn a_success_counts_before_the_end_of_the_grace() {
     app.finish().await;
 }
 
-/// The grace comes once: a decline leads back to the first deadline, and a second attempt lives within it.
+/// The grace comes once: a decline leads back to the first deadline, and a second attempt lives within it. That whoever
+/// may extend a cart when paying may do so for ever was feared in big-neon/bn-api#342.
 #[tokio::test]
 async fn the_grace_comes_once() {
     let app = App::start().await;
@@ -204,7 +208,9 @@ async fn the_grace_comes_once() {
     app.finish().await;
 }
 
-/// `in_doubt = keep`: from the end of the grace on nothing new is done, and the seats stay bound until there is proof.
+/// `in_doubt = keep`: from the end of the grace on nothing new is done, and the seats stay bound until there is proof. In
+/// woocommerce/woocommerce#20928 paid orders were cancelled as unpaid, because nobody had asked the provider
+/// (woocommerce/woocommerce-gateway-stripe#5759).
 #[tokio::test]
 async fn a_doubt_keeps_the_seats_until_there_is_proof() {
     let app = App::start().await;

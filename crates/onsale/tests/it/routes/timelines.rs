@@ -74,7 +74,8 @@ impl Timeline {
     }
 }
 
-/// The hold runs out, another takes the seat, and then the first payment turns out to have succeeded.
+/// The hold runs out, another takes the seat, and then the first payment turns out to have succeeded. In
+/// calcom/cal.diy#11278 both had booked.
 #[tokio::test]
 async fn a_late_success_never_takes_a_seat_that_has_gone_to_another() {
     let (time, hall) = Timeline::begin(100).await;

@@ -15,6 +15,8 @@ fn faults() -> Vec<Vec<&'static str>> {
     rows
 }
 
+/// One object and one key for each attempt. With a second object (solidusio/solidus_stripe#44), or with a key that
+/// changed with each try (woocommerce/woocommerce-gateway-stripe#683), one order was charged twice.
 #[tokio::test]
 async fn an_authorization_is_made_once_whatever_is_lost() {
     let app = App::start().await;
@@ -47,6 +49,7 @@ async fn an_authorization_is_made_once_whatever_is_lost() {
     app.finish().await;
 }
 
+/// In medusajs/medusa#16292 a capture without an answer was sent again under a new key.
 #[tokio::test]
 async fn a_capture_is_made_once_whatever_is_lost() {
     let app = App::start().await;
@@ -88,6 +91,7 @@ async fn a_void_is_made_once_whatever_is_lost() {
     app.finish().await;
 }
 
+/// The same of a refund: medusajs/medusa#16681.
 #[tokio::test]
 async fn a_refund_is_made_once_whatever_is_lost() {
     let app = App::start().await;

@@ -14,7 +14,8 @@ async fn key(app: &App, role: &str) -> (String, Client) {
     (text(&made, "key_id").to_owned(), app.buyers.with_token(text(&made, "secret")))
 }
 
-/// What is another's is not there: 404, whatever is tried.
+/// What is another's is not there: 404, whatever is tried. In aortbals/southwest-checkin#42 any reservation could be seen by
+/// counting.
 #[tokio::test]
 async fn others_things_are_not_found() {
     let app = App::start().await;
