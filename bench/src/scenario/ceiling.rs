@@ -82,9 +82,14 @@ fn hold(database: &mut Connection, no: i64, groups: &[u32]) -> anyhow::Result<us
         "UPDATE seats SET status = 1, hold_id = ?1, hold_expires_at = ?2, version = version + 1
          WHERE event_no = {no} AND ordinal = ?3 AND status = 0 AND version = ?4"
     ))?;
-    let mut add_hold = transaction.prepare_cached(&format!("INSERT INTO holds (hold_id, event_no, account_id, status, expires_at, first_expires_at, created_at, seats, price_version,
-           total_minor, order_id, grace_used, in_doubt) VALUES (?1, {no}, ?2, 'ACTIVE', ?3, ?3, ?4, ?5, 1, 7500, NULL, 0, 0)"))?;
-    let mut add_key = transaction.prepare_cached(&format!("INSERT INTO idempotency_keys (event_no, key, digest, answer, created_at) VALUES ({no}, ?1, ?2, '{{}}', ?3)"))?;
+    let mut add_hold = transaction.prepare_cached(&format!(
+        "INSERT INTO holds (hold_id, event_no, account_id, status, expires_at, first_expires_at, created_at, seats,
+           price_version, total_minor, order_id, grace_used, in_doubt)
+         VALUES (?1, {no}, ?2, 'ACTIVE', ?3, ?3, ?4, ?5, 1, 7500, NULL, 0, 0)"
+    ))?;
+    let mut add_key = transaction.prepare_cached(&format!(
+        "INSERT INTO idempotency_keys (event_no, key, digest, answer, created_at) VALUES ({no}, ?1, ?2, '{{}}', ?3)"
+    ))?;
     let mut add_log = transaction.prepare_cached(&format!(
         "INSERT INTO log (event_no, version, at, kind, payload) VALUES ({no}, ?1, ?2, 'hold_placed', ?3)"
     ))?;

@@ -25,9 +25,14 @@ macro_rules! planted {
 #[macro_export]
 macro_rules! planted {
     ($bug:ident) => {
-        false
+        $crate::NOTHING_PLANTED
     };
 }
+
+/// What `planted` is in a build without bugs. A name, so that no lint sees through conditions that only such builds simplify.
+#[cfg(not(feature = "planted-bugs"))]
+#[doc(hidden)]
+pub const NOTHING_PLANTED: bool = false;
 
 pub mod id;
 pub mod limits;

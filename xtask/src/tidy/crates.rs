@@ -49,6 +49,12 @@ const CRATES: &[Crate] = &[
         why: "simulated worlds drive the core and the store themselves; of the program they need what the core holds",
     },
     Crate {
+        manifest: "bench/Cargo.toml",
+        ours: &[],
+        others: true,
+        why: "the load asks over HTTP, as anyone would; what it asked is judged by the program's own audit",
+    },
+    Crate {
         manifest: "xtask/Cargo.toml",
         ours: &[],
         others: false,

@@ -34,6 +34,7 @@ const RULES: &[Rule] = &[
         in_tests: false,
         places: &[
             HERE,
+            ("bench/src/scenario/ceiling.rs", "the same rows by hand, for comparison"),
             ("crates/store/", "the store is where SQL is"),
             ("crates/onsale/tests/it/util/database.rs", "does to a database what only another program would"),
         ],
@@ -65,7 +66,8 @@ const RULES: &[Rule] = &[
             ("crates/store/src/sqlite/backend.rs", "measures commits"),
             ("crates/store/src/sqlite/open.rs", "how long opening waits for another program"),
             ("crates/store/src/writer.rs", "drops what waited too long in the queue, and measures batches"),
-            ("xtask/src/ci.rs", "measures steps"),
+            ("bench/src/", "measures"),
+            ("xtask/src/steps.rs", "measures steps"),
         ],
         why: "an Instant measures or bounds a wait and decides nothing: a new place is named in xtask/src/tidy/words.rs",
     },
@@ -74,6 +76,8 @@ const RULES: &[Rule] = &[
         part: Part::Code,
         in_tests: false,
         places: &[
+            ("bench/src/load.rs", "an open load's requests are due at a rate"),
+            ("bench/src/scenario/checkouts.rs", "between two looks at how far the payments are"),
             ("crates/onsale/src/demo", "buyers arrive and think at their own pace"),
             ("crates/onsale/src/gateway/simulator.rs", "lets connections end before the simulator stops"),
             ("crates/onsale/src/gateway/simulator/server.rs", "the provider's slowness, as scripted"),
