@@ -14,8 +14,11 @@ use onsale_core::time::Timestamp;
 
 use crate::World;
 
-/// Each invariant by its name. Each panics with what is broken.
-pub const INVARIANTS: [(&str, fn(&World)); 8] = [
+/// A look at a world that panics with what is broken.
+pub type Invariant = fn(&World);
+
+/// Each invariant with its name.
+pub const INVARIANTS: [(&str, Invariant); 8] = [
     ("invariants: seats", seats),
     ("invariants: live holds", |world| world.holds.values().for_each(|hold| live_hold(world, hold))),
     ("invariants: orders", |world| world.orders.values().for_each(|order| one_order(world, order))),

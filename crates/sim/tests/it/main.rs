@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use onsale_sim::{Coverage, Options, Report, quiet_panics, run};
 
 /// Worlds in memory in one run.
-const SEEDS: u64 = 1_500;
+const SEEDS: u64 = 1_000;
 /// Worlds in one run with the real store beside the one in memory.
-const SEEDS_ON_SQLITE: u64 = 120;
+const SEEDS_ON_SQLITE: u64 = 100;
 
 /// How most worlds are run.
 fn in_memory() -> Options {
