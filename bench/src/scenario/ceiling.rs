@@ -71,8 +71,7 @@ fn hold(database: &mut Connection, no: i64, groups: &[u32]) -> anyhow::Result<us
         Ok(transaction.prepare_cached(&text)?.query_row([], |row| row.get(0))?)
     };
     let (first_version, clock) = (number("version")? + 1, number("clock")?);
-    let mut find_key =
-        transaction.prepare_cached(&format!("SELECT digest FROM idempotency_keys WHERE key = ?1"))?;
+    let mut find_key = transaction.prepare_cached("SELECT digest FROM idempotency_keys WHERE key = ?1")?;
     let mut find_holds = transaction.prepare_cached(&format!("SELECT hold_id FROM holds WHERE event_no = {no} AND account_id = ?1 AND status IN ('ACTIVE', 'PAYMENT_PENDING')"))?;
     let mut find_sold = transaction.prepare_cached(&format!("SELECT ifnull(sum(seat_count), 0) FROM orders WHERE event_no = {no} AND account_id = ?1 AND status = 'CONFIRMED'"))?;
     let mut find_seat = transaction.prepare_cached(&format!(

@@ -264,7 +264,8 @@ fn succeeded(
                 state.operations.change(&attempt).amount = observation.amount;
                 let back = if captured { OperationKind::Refund } else { OperationKind::Void };
                 books::open_case(state, kind, order, attempt, evidence, now, seed);
-                if !planted!(SurplusKept) && !planted!(ReturnOnlyInMemory) {
+                let is_forgotten = planted!(ReturnOnlyInMemory);
+                if !planted!(SurplusKept) && !is_forgotten {
                     books::ensure_returned(state, attempt, back, now, seed);
                 }
                 let doubt = |kind| kind == CaseKind::InDoubt;
