@@ -14,13 +14,18 @@ use crate::client::{Answer, Connection};
 
 /// Longest time that is told apart, in microseconds.
 const MICROS_MAX: u64 = 120_000_000;
-/// Before it counts, a load runs for this part of its time.
+/// Before it counts, a load that lasts for a time runs for this part of it.
 pub(crate) const WARM_UP_PART: u32 = 8;
+/// A load that ends by itself lasts no longer.
+const LASTS_MAX: Duration = Duration::from_secs(120);
 
 /// What a load measured.
 pub(crate) struct Measured {
     pub(crate) elapsed: Duration,
+    /// Times from when a request was due to its answer.
     by_status: BTreeMap<u16, Histogram<u64>>,
+    /// Times from when it was sent: later than it was due, where the load itself could not keep up.
+    from_sent: BTreeMap<u16, Histogram<u64>>,
     /// Refusals (503, 429) that didn't say when to come again.
     pub(crate) without_retry_after: u64,
     /// Connections that broke.
@@ -31,14 +36,17 @@ pub(crate) struct Measured {
 
 impl Measured {
     fn new() -> Measured {
-        let (elapsed, by_status) = (Duration::ZERO, BTreeMap::new());
-        Measured { elapsed, by_status, without_retry_after: 0, broken: 0, unsent: 0 }
+        let (by_status, from_sent) = (BTreeMap::new(), BTreeMap::new());
+        let elapsed = Duration::ZERO;
+        Measured { elapsed, by_status, from_sent, without_retry_after: 0, broken: 0, unsent: 0 }
     }
 
-    fn note(&mut self, answer: &Answer<'_>, took: Duration) {
+    fn note(&mut self, answer: &Answer<'_>, took: Duration, took_from_sent: Duration) {
         let new = || Histogram::new_with_bounds(1, MICROS_MAX, 3).expect("the bounds are constants");
-        let micros = (took.as_micros() as u64).clamp(1, MICROS_MAX);
-        self.by_status.entry(answer.status).or_insert_with(new).saturating_record(micros);
+        for (times, took) in [(&mut self.by_status, took), (&mut self.from_sent, took_from_sent)] {
+            let micros = (took.as_micros() as u64).clamp(1, MICROS_MAX);
+            times.entry(answer.status).or_insert_with(new).saturating_record(micros);
+        }
         if matches!(answer.status, 429 | 503) && !answer.has_retry_after {
             self.without_retry_after += 1;
         }
@@ -69,6 +77,11 @@ impl Measured {
         all.value_at_quantile(quantile) as f64 / 1_000.0
     }
 
+    /// Milliseconds from the sending within which a part of the answers with a status came.
+    pub(crate) fn ms_from_sent(&self, status: u16, quantile: f64) -> f64 {
+        self.from_sent.get(&status).map_or(0, |times| times.value_at_quantile(quantile)) as f64 / 1_000.0
+    }
+
     /// Every status with its count.
     pub(crate) fn statuses(&self) -> String {
         let texts = self.by_status.iter().map(|(status, histogram)| format!("{status}: {}", histogram.len()));
@@ -80,15 +93,34 @@ impl Measured {
 pub(crate) trait Asker: FnMut(usize, Option<Answer<'_>>, &mut Vec<u8>) -> bool + 'static {}
 impl<F: FnMut(usize, Option<Answer<'_>>, &mut Vec<u8>) -> bool + 'static> Asker for F {}
 
-/// A closed load for a time, or until nothing is left to ask.
+/// A closed load for a time, or until nothing is left to ask. What comes while it warms up doesn't count.
 pub(crate) async fn closed(
     server: SocketAddr,
     connections: usize,
     lasts: Duration,
     asker: impl Asker,
 ) -> anyhow::Result<Measured> {
+    run_closed(server, connections, lasts / WARM_UP_PART, lasts, asker).await
+}
+
+/// A closed load until nothing is left to ask. All of it counts.
+pub(crate) async fn all(
+    server: SocketAddr,
+    connections: usize,
+    asker: impl Asker,
+) -> anyhow::Result<Measured> {
+    run_closed(server, connections, Duration::ZERO, LASTS_MAX, asker).await
+}
+
+async fn run_closed(
+    server: SocketAddr,
+    connections: usize,
+    warm_up: Duration,
+    lasts: Duration,
+    asker: impl Asker,
+) -> anyhow::Result<Measured> {
     let begun = Instant::now();
-    let counts_from = begun + lasts / WARM_UP_PART;
+    let counts_from = begun + warm_up;
     let ends = counts_from + lasts;
     let last = Rc::new(Cell::new(begun));
     let measured = Rc::new(RefCell::new(Measured::new()));
@@ -106,7 +138,7 @@ pub(crate) async fn closed(
                 let answer = connection.ask(&request).await?;
                 let now = Instant::now();
                 if asked >= counts_from {
-                    measured.borrow_mut().note(&answer, now - asked);
+                    measured.borrow_mut().note(&answer, now - asked, now - asked);
                     last.set(now);
                 }
                 if now >= ends {
@@ -161,8 +193,9 @@ pub(crate) async fn open(
                     Some(open) => open,
                     None => Connection::open(server).await?,
                 };
+                let sent = Instant::now();
                 match open.ask(&request).await {
-                    Ok(answer) => measured.borrow_mut().note(&answer, due.elapsed()),
+                    Ok(answer) => measured.borrow_mut().note(&answer, due.elapsed(), sent.elapsed()),
                     Err(_) => {
                         measured.borrow_mut().broken += 1;
                         continue;

@@ -94,9 +94,10 @@ fn hold(database: &mut Connection, no: i64, groups: &[u32]) -> anyhow::Result<us
     ))?;
     for (index, group) in groups.iter().enumerate() {
         let version = first_version + index as i64;
-        // Time first, then chance, as the server's ids are made; a key is all chance.
+        // Time first, then chance, as the server keeps ids and keys.
         let id = (u128::from(clock as u64) << 80 | u128::from(*group) << 24 | 1).to_be_bytes();
-        let key = rand::random::<u128>().to_be_bytes();
+        let key = (u128::from(clock as u64 + version as u64 / 16) << 80 | rand::random::<u128>() >> 48)
+            .to_be_bytes();
         let account = format!("a{group}");
         let expires_at = clock + 300_000;
         find_key.query_row([key], |_| Ok(())).optional()?;

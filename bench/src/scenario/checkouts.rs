@@ -20,8 +20,8 @@ const ROWS: usize = 2_000;
 const HOLDS: usize = 10_000;
 /// An account with its hold or order.
 type Owned = Vec<(u64, String)>;
-/// A load that ends by itself lasts no longer.
-const LASTS_MAX: Duration = Duration::from_secs(120);
+/// Payments that take longer than this have come to a halt.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two looks at how far the payments are.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -41,7 +41,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()
         if captured == 7_500 * orders.len() as i64 {
             break begun.elapsed();
         }
-        ensure!(begun.elapsed() < LASTS_MAX, "only {captured} were captured of {} orders", orders.len());
+        ensure!(begun.elapsed() < PATIENCE, "only {captured} were captured of {} orders", orders.len());
         tokio::time::sleep(LOOK).await;
     };
     let note = "accepted, authorized, sold, captured; callbacks beside them";
@@ -103,6 +103,6 @@ async fn ask_all(
         write_request(request, format_args!("{line}"), &Server::buyer_headers(account), &body);
         true
     };
-    let measured = load::closed(server.buyers, setup.connections, LASTS_MAX, asker).await?;
+    let measured = load::all(server.buyers, setup.connections, asker).await?;
     Ok((std::mem::take(&mut *owned.borrow_mut()), measured))
 }

@@ -16,7 +16,7 @@ use super::Setup;
 const SEATS: [usize; 3] = [10_000, 100_000, 1_000_000];
 /// Events, and the seats of each.
 const EVENTS: [usize; 4] = [1, 10, 100, 1_000];
-const SEATS_OF_EACH: usize = 10_000;
+const SEATS_OF_EACH: usize = 1_200;
 
 pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()> {
     let mut smallest = None;

@@ -17,9 +17,10 @@ pub const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections for reading. Reads are short; more connections than this would only compete for two cores.
 pub const READERS_MAX: usize = 8;
-/// WAL pages after which the checkpointer copies them into the database (32 MiB): pages that change often are copied once.
+/// WAL pages after which the checkpointer copies them into the database (64 MiB): pages that change often are copied once, and
+/// the waits that come with it are few.
 /// With fail points a small sale must come to its checkpoints.
-pub const CHECKPOINT_PAGES: u32 = if cfg!(feature = "fail-points") { 12 } else { 8_192 };
+pub const CHECKPOINT_PAGES: u32 = if cfg!(feature = "fail-points") { 12 } else { 16_384 };
 /// WAL pages left to copy that the writer may copy itself, standing still: some milliseconds of work.
 pub const CHECKPOINT_REST_PAGES: i64 = 512;
 /// Rounds of copying after which the writer takes over whatever is left: each is shorter than the one before, or never.
