@@ -199,6 +199,11 @@ impl Store {
         &self.queue.stats
     }
 
+    /// Whether callers are being turned away because too many wait for the writer.
+    pub fn turns_away(&self) -> bool {
+        self.queue.turns_away()
+    }
+
     /// Requests waiting for the writer.
     pub fn queue_depth(&self) -> usize {
         self.queue.depth()

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,8 @@ pub(crate) struct Queue<B> {
     line: Mutex<Line<B>>,
     arrived: Condvar,
     ended: watch::Sender<bool>,
+    /// Set by whoever is turned away, cleared when the writer makes room. It may be wrong for a moment.
+    turns_away: AtomicBool,
     pub(crate) stats: WriterStats,
 }
 
@@ -108,6 +110,7 @@ impl<B: Backend> Queue<B> {
             line: Mutex::new(line),
             arrived: Condvar::new(),
             ended: watch::Sender::new(false),
+            turns_away: AtomicBool::new(false),
             stats: WriterStats::default(),
         })
     }
@@ -134,6 +137,7 @@ impl<B: Backend> Queue<B> {
         let waits = |job: &Job| job.queued_at.elapsed() >= QUEUE_WAIT_MAX;
         let is_slow = deadline.is_some() && line.jobs.front().is_some_and(waits);
         if is_slow || line.jobs.len() >= QUEUE_MAX {
+            self.turns_away.store(true, Ordering::Relaxed);
             drop(line);
             self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
             return Err(SubmitError::Overloaded);
@@ -166,6 +170,11 @@ impl<B: Backend> Queue<B> {
         self.arrived.notify_all();
     }
 
+    /// Whether callers are being turned away: then whoever can may say so before any work is done for another.
+    pub(crate) fn turns_away(&self) -> bool {
+        self.turns_away.load(Ordering::Relaxed)
+    }
+
     /// Requests waiting now.
     pub(crate) fn depth(&self) -> usize {
         self.line.lock().expect("the queue's lock is never poisoned: nothing panics under it").jobs.len()
@@ -176,6 +185,7 @@ impl<B: Backend> Queue<B> {
         loop {
             if !line.jobs.is_empty() || !line.chores.is_empty() {
                 let count = line.jobs.len().min(limit);
+                self.turns_away.store(false, Ordering::Relaxed);
                 return Some((line.jobs.drain(..count).collect(), line.chores.drain(..).collect()));
             }
             if line.closed {

@@ -86,6 +86,7 @@ const RULES: &[Rule] = &[
                 "lets descriptors come free when none is left to accept with",
             ),
             ("crates/onsale/src/http/listener/stream.rs", "the deadline of a connection that stalls"),
+            ("crates/onsale/src/http/router.rs", "holds a refusal back when a storm is on"),
             ("crates/onsale/src/server.rs", "lets a load balancer notice before the listeners close"),
             ("crates/onsale/src/worker", "a worker's period"),
             ("crates/store/src/fail_point/", "a step that takes its time, as a test wants it"),

@@ -3,8 +3,9 @@
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::json;
+use tokio::task::JoinSet;
 
-use crate::util::{App, Raw, eventually};
+use crate::util::{App, Lock, Raw, eventually};
 
 /// Connections that are opened and left alone.
 const IDLE: usize = 10_000;
@@ -92,5 +93,40 @@ async fn a_provider_that_hangs_for_two_minutes_keeps_nobody_from_choosing_seats(
         eventually("the payment is there", paid).await;
         assert_eq!(app.provider.money(order).await[1], 2_500, "once");
     }
+    app.finish().await;
+}
+
+/// Another program locks the database: the first wait for it, and whoever would wait too long is told at once, at the door.
+/// Looking goes on, and the door opens again.
+#[tokio::test]
+async fn who_would_wait_too_long_is_turned_away_at_the_door() {
+    let app = App::start().await;
+    let hall = app.hall(json!({}), &["A-1", "A-2", "A-3"]).await;
+    let (ada, ben) = (app.buyer().await, app.buyer().await);
+    let hold = ada.hold(&hall, &["A-1"]).await.ok(201);
+    let lock = Lock::take(app.data.path());
+    let mut waiting = JoinSet::new();
+    let refused = loop {
+        waiting.spawn(ben.hold(&hall, &["A-2"]).into_future());
+        let pause = tokio::time::Duration::from_millis(50);
+        if let Ok(Some(reply)) = tokio::time::timeout(pause, waiting.join_next()).await {
+            break reply.expect("an answer");
+        }
+    };
+    refused.problem(503, "overloaded");
+    // Without a body that could be read, and without a token that anyone would look at.
+    let nobody = app.buyers.ask(reqwest::Method::POST, &format!("/v1/events/{}/holds", hall.event_id));
+    let told = nobody.await;
+    assert!(told.header("retry-after").is_some(), "{}", told.text);
+    told.problem(503, "overloaded");
+    assert_eq!(app.seat_states(&hall).await, "100");
+    ada.hold_now(&hold).await;
+    drop(lock);
+    while let Some(reply) = waiting.join_next().await {
+        let reply = reply.expect("an answer");
+        assert!(matches!(reply.status, 201 | 409 | 503), "{}", reply.text);
+    }
+    let opens = || async { (ada.hold(&hall, &["A-3"]).await.status == 201).then_some(()) };
+    eventually("the door opens again", opens).await;
     app.finish().await;
 }

@@ -221,8 +221,12 @@ fn whoever_would_wait_too_long_is_told_at_once() {
     let _first = queue.submit(request(0), patience()).expect("nobody waits yet");
     let _second = queue.submit(request(1), patience()).expect("the first has only come");
     queue.line.lock().expect("no test panics under it").jobs[0].queued_at -= QUEUE_WAIT_MAX;
+    assert!(!queue.turns_away());
     assert_eq!(queue.submit(request(2), patience()).err(), Some(SubmitError::Overloaded));
+    assert!(queue.turns_away(), "the next may be told without being asked what it wants");
     assert_eq!(queue.stats.overloaded.load(Ordering::Relaxed), 1);
     let _worker = queue.submit(request(3), None).expect("what a provider said is taken");
     assert_eq!(queue.depth(), 3);
+    queue.take(1).expect("there is work");
+    assert!(!queue.turns_away(), "there is room again");
 }
