@@ -80,7 +80,7 @@ impl Default for ListenerLimits {
             header_read_timeout_ms: 10_000,
             header_bytes_max: 32 * 1024,
             write_stall_ms_max: 20_000,
-            linger_ms_max: 1_000,
+            linger_ms_max: 5_000,
             shutdown_ms_max: 20_000,
             stats: Arc::default(),
         }

@@ -10,8 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// What is read away after the last answer; a client that still sends more will not read it anyway.
-const LINGER_BYTES_MAX: usize = 1024 * 1024;
+/// What is read away after the last answer: twice the largest body, so that a client which sends it all before it listens
+/// still hears that it was too large.
+const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A socket with a bound on stalled writes and a lingering close.
 pub(super) struct ClientStream {
