@@ -31,7 +31,7 @@ const CORE_USES: &[(&str, &str)] = &[
     ("snapshot", "command event hold id idempotency log manifest order payment reconcile seat_map time"),
     (
         "command",
-        "decide decide/hold decide/observe event gateway hold id idempotency manifest reconcile refusal snapshot time",
+        "decide decide/hold decide/observe event gateway hold id idempotency manifest reconcile refusal snapshot",
     ),
     ("decide", "command snapshot time"),
     ("decide/sale", "command event id log manifest refusal seat_map snapshot"),
