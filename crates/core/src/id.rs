@@ -191,6 +191,8 @@ mod tests {
             assert_eq!(stranger.parse::<HoldId>(), Err(NotAnId), "{stranger}");
         }
         assert_eq!(HoldId(u128::MAX).to_string().parse(), Ok(HoldId(u128::MAX)));
+        // The command line shows it to whoever has mistyped an id.
+        assert!(NotAnId.to_string().contains("not an id"), "{NotAnId}");
     }
 
     /// An id says which event's rows it is about, so the largest number must come back whole.
