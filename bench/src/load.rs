@@ -165,6 +165,11 @@ pub(crate) async fn open(
     lasts: Duration,
     asker: impl Asker,
 ) -> anyhow::Result<Measured> {
+    // The crowd is there before it asks: to let it in is not what is measured.
+    let mut crowd = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        crowd.push(Connection::open(server).await?);
+    }
     let begun = Instant::now();
     let due_count = (rate * lasts.as_secs_f64()) as u64;
     let next = Rc::new(Cell::new(0_u64));
@@ -172,10 +177,10 @@ pub(crate) async fn open(
     let asker = Rc::new(RefCell::new(asker));
     let set = LocalSet::new();
     let mut callers = JoinSet::new();
-    for index in 0..connections {
+    for (index, connection) in crowd.into_iter().enumerate() {
         let (measured, asker, next) = (Rc::clone(&measured), Rc::clone(&asker), Rc::clone(&next));
         let caller = async move {
-            let mut connection = None;
+            let mut connection = Some(connection);
             let mut request = Vec::with_capacity(512);
             loop {
                 let turn = next.get();

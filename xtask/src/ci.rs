@@ -32,7 +32,8 @@ fn clippy(root: &Path) -> Result<(), String> {
 
 /// The program is killed, or fails, or is slow, at each of its fail points. A build of its own: no other has them.
 fn crash_points(root: &Path) -> Result<(), String> {
-    let tests = ["nextest", "run", "-p", "onsale", "--features", "fail-points", "crash_points::"];
+    let tests = ["nextest", "run", "-p", "onsale", "-p", "onsale-store", "--features", "onsale/fail-points"];
+    let tests = [&tests[..], &["crash_points::", "fail_point::"]].concat();
     succeed(&mut cargo(root, &tests))
 }
 

@@ -36,7 +36,8 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> Result<(), String> {
 
 /// Every fail point at every hit, with every way to fail there.
 fn crash_points(root: &Path) -> Result<(), String> {
-    let tests = ["nextest", "run", "-p", "onsale", "--features", "fail-points", "crash_points::"];
+    let tests = ["nextest", "run", "-p", "onsale", "-p", "onsale-store", "--features", "onsale/fail-points"];
+    let tests = [&tests[..], &["crash_points::", "fail_point::"]].concat();
     succeed(cargo(root, &tests).env("ONSALE_CRASH_POINTS", "all"))
 }
 
