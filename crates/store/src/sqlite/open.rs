@@ -86,7 +86,7 @@ fn take_in_unsynced(ground: Ground, path: &Path) -> Result<(), OpenError> {
 }
 
 /// Whoever closes the database last would copy the WAL into it. Where a sync has failed, that must not be: see
-/// `Soundness` in `backend.rs`. The writer alone does it, when all is well.
+/// `Soundness` in `checkpoints.rs`. The writer alone does it, when all is well.
 fn leave_wal_on_close(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
