@@ -239,9 +239,10 @@ impl Files {
         }
         let Some(file) = self.files.get_mut(path) else { return Ok(()) };
         if *heard < file.failures {
-            // The failure came between two syncs of this handle: the later one tells, whatever it has done itself.
+            // The failure came between two syncs of this handle: the later one tells, although it has done its own work. Were
+            // that lost too, every other handle would have to hear of it in turn.
             *heard = file.failures;
-            leave(file, Left::Some, &mut self.chance);
+            leave(file, Left::All, &mut self.chance);
             return Err(ffi::SQLITE_IOERR_FSYNC);
         }
         leave(file, Left::All, &mut self.chance);

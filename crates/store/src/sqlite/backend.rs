@@ -115,29 +115,27 @@ impl SqliteBackend {
         let restarted = self.checkpoint("PRAGMA wal_checkpoint(RESTART)", wait);
         fail_point!("restart.after", return);
         match restarted {
-            Ok(true) => {
+            Some(true) => {
                 self.wal_pages.store(0, Ordering::Relaxed);
                 self.restart_at = self.ground.checkpoint_pages;
             }
-            Ok(false) => {
+            Some(false) => {
                 self.restart_at = pages.saturating_add(grows);
                 if is_forced {
                     tracing::warn!(wal.pages = pages, "Could not begin the WAL anew: someone reads for long");
                 }
             }
-            Err(_) => self.restart_at = pages.saturating_add(grows),
+            None => self.restart_at = pages.saturating_add(grows),
         }
     }
 
-    /// Copies the whole WAL into the database; false when readers didn't let it.
-    fn checkpoint(&self, text: &str, wait: Duration) -> rusqlite::Result<bool> {
-        self.connection.busy_timeout(wait)?;
-        let is_busy = self.connection.query_row(text, [], |row| row.get(0));
-        self.connection.busy_timeout(self.busy_timeout)?;
-        let is_done = is_busy.map(|is_busy: bool| !is_busy);
-        is_done.inspect_err(|error| {
-            self.soundness.note(error);
-            tracing::warn!(error = error as &dyn std::error::Error, "Could not checkpoint");
+    /// Copies the whole WAL into the database; false when readers didn't let it, `None` when it can't be done.
+    fn checkpoint(&self, text: &str, wait: Duration) -> Option<bool> {
+        self.soundness.attempt(|| {
+            self.connection.busy_timeout(wait)?;
+            let is_busy = self.connection.query_row(text, [], |row| row.get(0));
+            self.connection.busy_timeout(self.busy_timeout)?;
+            is_busy.map(|is_busy: bool| !is_busy)
         })
     }
 }
@@ -220,6 +218,14 @@ impl SqliteBackend {
 impl Drop for SqliteBackend {
     fn drop(&mut self) {
         self.checkpointer = None;
+        // The next opening copies what lies in the WAL. A commit that failed may lie there for the system alone and not for
+        // the disk, and a power cut in the midst of the copying would leave the half of it.
+        if let Err(error) = self.settle() {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "Could not undo a failed commit for good"
+            );
+        }
         if !self.is_sound() {
             return;
         }

@@ -1,9 +1,9 @@
 //! Checkpoints: who copies the WAL into the database, and what a copy that failed means.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, Row, ffi};
@@ -18,22 +18,43 @@ use super::open;
 /// the WAL has synced nothing, but its pages count as copied, and the next one passes them over, succeeds, and begins the WAL
 /// anew. That would be the end of them. As long as the WAL is left as it is, nothing is lost: when all have closed the
 /// database, whoever opens it next copies the whole WAL again. A file beside it tells the next start to see to that.
+///
+/// So checkpoints of this process take turns, and none begins after one that failed.
 pub(super) struct Soundness {
+    turn: Mutex<()>,
     has_failed: AtomicBool,
     mark: Option<PathBuf>,
 }
 
 impl Soundness {
     pub(super) fn new(path: Option<&Path>) -> Soundness {
-        Soundness { has_failed: AtomicBool::new(false), mark: path.map(open::unsynced_mark) }
+        Soundness {
+            turn: Mutex::new(()),
+            has_failed: AtomicBool::new(false),
+            mark: path.map(open::unsynced_mark),
+        }
     }
 
     pub(super) fn is_sound(&self) -> bool {
         !self.has_failed.load(Ordering::SeqCst)
     }
 
-    /// Notes why a checkpoint has failed.
-    pub(super) fn note(&self, error: &rusqlite::Error) {
+    /// Runs a checkpoint when no other runs, unless one has failed for good; `None` then, or when this one fails. Why it
+    /// failed is known before the next may begin.
+    pub(super) fn attempt<R>(&self, checkpoint: impl FnOnce() -> rusqlite::Result<R>) -> Option<R> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_sound() {
+            return None;
+        }
+        checkpoint()
+            .inspect_err(|error| {
+                self.note(error);
+                tracing::warn!(error = error as &dyn std::error::Error, "Could not checkpoint");
+            })
+            .ok()
+    }
+
+    fn note(&self, error: &rusqlite::Error) {
         let code = error.sqlite_error().map(|error| error.extended_code);
         if matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)) {
             self.has_failed.store(true, Ordering::SeqCst);
@@ -58,14 +79,10 @@ impl Checkpointer {
         let work = move || {
             while woken.recv().is_ok() && soundness.is_sound() {
                 fail_point!("checkpoint.before", continue);
-                let caught_up = catch_up(&connection);
+                let caught_up = soundness.attempt(|| catch_up(&connection));
                 fail_point!("checkpoint.after", continue);
-                match caught_up {
-                    Ok(()) => tells.store(true, Ordering::Relaxed),
-                    Err(error) => {
-                        soundness.note(&error);
-                        tracing::warn!(error = &error as &dyn std::error::Error, "Could not checkpoint");
-                    }
+                if caught_up.is_some() {
+                    tells.store(true, Ordering::Relaxed);
                 }
             }
         };
