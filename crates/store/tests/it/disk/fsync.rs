@@ -127,10 +127,11 @@ fn what_a_failed_sync_has_left_in_memory_is_kept_for_good_before_anything_is_add
     let mut world = hall_on(4, policy(), ground(disk));
     disk.fail(failing(Kind::Wal, Left::Nothing, 0, 1));
     assert!(matches!(world.try_submit(place_hold(&ada(), &[0])), Err(SubmitError::Unknown(_))));
-    // The closing can't copy the WAL into the database, and leaves it.
+    // The closing can neither undo it nor copy the WAL into the database, and leaves it.
+    disk.fail(Fault { kind: Kind::Wal, operation: Operation::Write, after: 0, times: 1 });
     disk.fail(failing(Kind::Wal, Left::Nothing, 0, 1));
     world.reopen(world.options());
-    assert_eq!((disk.struck(), world.digits().as_str()), (2, "1000"), "it was done after all");
+    assert_eq!((disk.struck(), world.digits().as_str()), (3, "1000"), "it was done after all");
     world.hold(&ben(), &[1]);
     for _ in 0..16 {
         let copy = tempfile::tempdir().expect("a folder can be made");
@@ -138,6 +139,29 @@ fn what_a_failed_sync_has_left_in_memory_is_kept_for_good_before_anything_is_add
         let store = open(copy.path(), &world.clock);
         let digits = store.read(|db| db.seat_digits(HALL)).unwrap().expect("the hall is there").digits;
         assert_eq!(digits, b"1100", "what was added is lost");
+        assert_eq!(store.audit(world.now()).unwrap().violations(), 0);
+    }
+    world.finish();
+}
+
+/// Whoever was told "unknown" may find it not done, and for good: the next opening must not meet what the disk never had.
+#[test]
+fn a_commit_that_failed_is_undone_before_the_database_closes() {
+    let disk = Disk::new(7);
+    let mut world = hall_on(4, policy(), ground(disk));
+    disk.fail(failing(Kind::Wal, Left::Nothing, 0, 1));
+    assert!(matches!(world.try_submit(place_hold(&ada(), &[0])), Err(SubmitError::Unknown(_))));
+    disk.cut_about_every(1, 64);
+    world.reopen(world.options());
+    assert_eq!((disk.struck(), world.digits().as_str()), (1, "0000"));
+    let images = disk.take_images();
+    assert!(images.len() > 4, "the closing and the opening write: {}", images.len());
+    for image in images {
+        let copy = tempfile::tempdir().expect("a folder can be made");
+        image.write_to(copy.path()).expect("an image can be written");
+        let store = open(copy.path(), &world.clock);
+        let digits = store.read(|db| db.seat_digits(HALL)).unwrap().expect("the hall is there").digits;
+        assert_eq!(digits, b"0000", "after {} operations", image.operations);
         assert_eq!(store.audit(world.now()).unwrap().violations(), 0);
     }
     world.finish();
