@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -19,7 +19,6 @@ const KEY: &str = "osk_operator_of_the_benchmarks";
 /// A running server.
 pub(crate) struct Server {
     child: Child,
-    _stdin: Option<ChildStdin>,
     pub(crate) folder: TempDir,
     pub(crate) buyers: SocketAddr,
     operators: SocketAddr,
@@ -35,9 +34,8 @@ impl Server {
             command.args([option, "127.0.0.1:0"]);
         }
         command.env("ONSALE_OPERATOR_KEY", KEY).env("ONSALE_LOG", "error");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().with_context(|| format!("failed to start {}", onsale.display()))?;
-        let stdin = child.stdin.take();
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
         let ready: Value =
@@ -46,7 +44,7 @@ impl Server {
             Ok(ready[member].as_str().with_context(|| format!("no {member} in {line}"))?.parse()?)
         };
         let (buyers, operators) = (address("listen")?, address("operator_listen")?);
-        Ok(Server { child, _stdin: stdin, folder, buyers, operators })
+        Ok(Server { child, folder, buyers, operators })
     }
 
     /// Asks as the operator.
