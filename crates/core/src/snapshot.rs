@@ -319,6 +319,16 @@ impl Snapshot {
         self.keys.load((event, record.key.id), record);
     }
 
+    /// The shell's clock for this batch.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Sets the shell's clock, before anything is loaded: where the database has a clock of its own it is read with the locks.
+    pub fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
     /// The time at which commands of an event are decided: the shell's clock, but never before the event's own.
     pub fn now_of(&self, event: EventNo) -> Timestamp {
         if planted!(ClockRunsBack) {

@@ -139,17 +139,17 @@ impl Metrics {
         self.gauges.queue.set(app.store.queue_depth() as i64);
         let open = app.connections.iter().map(|stats| stats.open.load(Ordering::Relaxed) as i64);
         self.gauges.connections.set(open.sum());
-        let stats = app.store.stats();
+        let figures = app.store.figures();
         for (figure, value, per) in [
-            ("batches", &stats.batches, 1.0),
-            ("commands", &stats.commands, 1.0),
-            ("refused_queue_full", &stats.overloaded, 1.0),
-            ("dropped_past_deadline", &stats.expired, 1.0),
-            ("failed_batches", &stats.failed, 1.0),
-            ("queue_wait_seconds", &stats.queue_wait_us, 1_000_000.0),
-            ("busy_seconds", &stats.busy_us, 1_000_000.0),
+            ("batches", figures.batches, 1.0),
+            ("commands", figures.commands, 1.0),
+            ("refused_queue_full", figures.overloaded, 1.0),
+            ("dropped_past_deadline", figures.expired, 1.0),
+            ("failed_batches", figures.failed, 1.0),
+            ("queue_wait_seconds", figures.queue_wait_us, 1_000_000.0),
+            ("busy_seconds", figures.busy_us, 1_000_000.0),
         ] {
-            let value = value.load(Ordering::Relaxed) as f64 / per;
+            let value = value as f64 / per;
             self.gauges.writer.get_or_create(&WriterLabel { figure }).set(value);
         }
         let mut text = String::new();

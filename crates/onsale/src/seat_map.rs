@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(map.take(&entry(7, held(&[3]))), Taken::Gap);
         assert_eq!(&*map.states(), "0110", "a gap is read first");
         let changes = vec![(6, SeatOrdinal(1), 0), (7, SeatOrdinal(3), 1)];
-        map.catch_up(SeatChanges { version: 7, changes, replaced: false, orders: vec![] });
+        map.catch_up(SeatChanges { version: 7, changes, replaced: false });
         assert_eq!((&*map.states(), map.version), ("0011", 7));
         assert_eq!(map.since(5), Some(vec![(SeatOrdinal(1), 0), (SeatOrdinal(3), 1)]));
         assert_eq!((map.since(3), map.since(8)), (None, None), "before the map's time, and after now");

@@ -4,10 +4,11 @@
 use onsale_core::id::{CaseId, HoldId, OperationId, OrderId};
 use onsale_core::limits::{IDEMPOTENCY_TTL_MS, PARKED_MS_MAX};
 use onsale_core::time::{Timestamp, seconds};
-use rusqlite::{Connection, ErrorCode, types::ValueRef};
+use rusqlite::ErrorCode;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, chain};
 use crate::limits::AUDIT_ROWS_MAX;
+use crate::look::{Any, Look, Row, Value};
 
 /// The result of an audit.
 #[derive(Clone, Debug)]
@@ -36,64 +37,61 @@ pub struct Check {
     pub rows: Vec<String>,
 }
 
-/// Runs all checks.
-pub(crate) fn run(db: &Connection, now: Timestamp) -> Result<Audit, StoreError> {
-    let look = db.unchecked_transaction()?;
-    let checks = CHECKS.iter().map(|(id, title, text)| check(&look, id, title, text, now));
-    Ok(Audit { checks: checks.collect::<Result<_, _>>()? })
+/// Runs all checks on one state of the database.
+pub(crate) fn run(db: Look<'_>, now: Timestamp) -> Result<Audit, StoreError> {
+    let whole = match db {
+        Look::Sqlite(_) => PAGES_OF_SQLITE,
+        Look::Postgres(_) => PAGES_OF_POSTGRES,
+    };
+    let checks = CHECKS.iter().chain([&whole]);
+    db.still(|| {
+        let checks = checks.map(|(id, title, text)| check(db, id, title, text, now));
+        Ok(Audit { checks: checks.collect::<Result<_, _>>()? })
+    })
 }
 
 fn check(
-    look: &Connection,
+    db: Look<'_>,
     id: &'static str,
     title: &'static str,
     text: &str,
     now: Timestamp,
 ) -> Result<Check, StoreError> {
     let mut check = Check { id, title, violations: 0, rows: Vec::new() };
-    match ask(look, text, now, &mut check) {
-        Ok(()) => Ok(check),
-        // What is damaged can't be looked through: that is a finding, and the other checks go on.
-        Err(error) if is_damage(&error) => {
-            check.violations += 1;
-            check.rows.push(error.to_string());
-            Ok(check)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn ask(look: &Connection, text: &str, now: Timestamp, check: &mut Check) -> rusqlite::Result<()> {
-    let mut statement = look.prepare(text)?;
     // Each query may use the time; binding it to one that doesn't would be an error.
-    let mut rows = match statement.parameter_count() {
-        0 => statement.query([])?,
-        _ => statement.query([now.millis()])?,
-    };
-    while let Some(row) = rows.next()? {
+    let values = if text.contains("?1") { &[now.millis().into()][..] } else { &[] as &[Value<'_>] };
+    let told = db.all(text, values, |row| {
         check.violations += 1;
         if check.rows.len() < AUDIT_ROWS_MAX {
             check.rows.push(line(row)?);
         }
+        Ok(())
+    });
+    match told {
+        Ok(_) => Ok(check),
+        // What is damaged can't be looked through: that is a finding, and the other checks go on.
+        Err(error) if is_damage(&error) => {
+            check.violations += 1;
+            check.rows.push(chain(&error));
+            Ok(check)
+        }
+        Err(error) => Err(error),
     }
-    Ok(())
 }
 
-/// A page or a JSON text that isn't one.
-fn is_damage(error: &rusqlite::Error) -> bool {
+/// A page or a JSON text that isn't one. On PostgreSQL an error ends the whole look, and the audit with it.
+fn is_damage(error: &StoreError) -> bool {
+    let StoreError::Sqlite(error) = error else { return false };
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
 }
 
-fn line(row: &rusqlite::Row<'_>) -> rusqlite::Result<String> {
+fn line(row: &Row<'_>) -> Result<String, StoreError> {
     let mut parts = Vec::new();
-    let names: Vec<&str> = row.as_ref().column_names().collect();
-    for (index, name) in names.into_iter().enumerate() {
-        let value = match row.get_ref(index)? {
-            ValueRef::Null => "none".to_owned(),
-            ValueRef::Integer(number) => number.to_string(),
-            ValueRef::Real(number) => number.to_string(),
-            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-            ValueRef::Blob(bytes) => id_text(name, bytes),
+    for (index, name) in row.names().into_iter().enumerate() {
+        let value = match row.any(index)? {
+            Any::None => "none".to_owned(),
+            Any::Text(text) => text,
+            Any::Bytes(bytes) => id_text(name, &bytes),
         };
         parts.push(format!("{name} {value}"));
     }
@@ -117,7 +115,7 @@ fn id_text(column: &str, bytes: &[u8]) -> String {
 const _: () = assert!(PARKED_MS_MAX == seconds(600), "I-17 spells this time out");
 const _: () = assert!(IDEMPOTENCY_TTL_MS == seconds(172_800), "I-16 spells this time out");
 
-/// Number, promise, query for what breaks it. `?1` is the time of the audit.
+/// Number, promise, query for what breaks it, in words that both databases know (`look.rs`). `?1` is the time of the audit.
 /// CROSS JOIN keeps the engine from walking all seats for each list of a few.
 pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
     (
@@ -125,17 +123,18 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
         "a sold seat belongs to exactly one confirmed order, which lists it",
         "SELECT s.event_no, s.ordinal, s.order_id FROM seats s
          LEFT JOIN orders o ON o.order_id = s.order_id LEFT JOIN holds h ON h.hold_id = o.hold_id
-         WHERE s.status = 2 AND (o.status IS NOT 'CONFIRMED' OR h.hold_id IS NOT s.hold_id OR h.event_no IS NOT s.event_no
+         WHERE s.status = 2 AND (o.status IS DISTINCT FROM 'CONFIRMED' OR h.hold_id IS DISTINCT FROM s.hold_id OR h.event_no IS DISTINCT FROM s.event_no
            OR NOT EXISTS (SELECT 1 FROM json_each(h.seats) WHERE value = s.ordinal))",
     ),
     (
         "I-2",
         "a confirmed order owns exactly the seats it lists",
-        "SELECT o.order_id, o.seat_count, json_array_length(h.seats) AS listed,
-           (SELECT count(*) FROM json_each(h.seats) j CROSS JOIN seats s ON s.event_no = o.event_no AND s.ordinal = j.value
-             WHERE s.status = 2 AND s.order_id = o.order_id) AS owned
-         FROM orders o JOIN holds h ON h.hold_id = o.hold_id
-         WHERE o.status = 'CONFIRMED' AND (o.seat_count <> listed OR owned <> listed)",
+        "SELECT * FROM (
+           SELECT o.order_id, o.seat_count, json_array_length(h.seats) AS listed,
+             (SELECT count(*) FROM json_each(h.seats) j CROSS JOIN seats s
+               WHERE s.event_no = o.event_no AND s.ordinal = j.value AND s.status = 2 AND s.order_id = o.order_id) AS owned
+           FROM orders o JOIN holds h ON h.hold_id = o.hold_id WHERE o.status = 'CONFIRMED'
+         ) t WHERE seat_count <> listed OR owned <> listed",
     ),
     (
         "I-3",
@@ -148,10 +147,12 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
     (
         "I-4",
         "a live hold holds exactly the seats it lists, all or none",
-        "SELECT h.hold_id, json_array_length(h.seats) AS listed,
-           (SELECT count(*) FROM json_each(h.seats) j CROSS JOIN seats s ON s.event_no = h.event_no AND s.ordinal = j.value
-             WHERE s.status = 1 AND s.hold_id = h.hold_id) AS held
-         FROM holds h WHERE h.status IN ('ACTIVE', 'PAYMENT_PENDING') AND held <> listed",
+        "SELECT * FROM (
+           SELECT h.hold_id, json_array_length(h.seats) AS listed,
+             (SELECT count(*) FROM json_each(h.seats) j CROSS JOIN seats s
+               WHERE s.event_no = h.event_no AND s.ordinal = j.value AND s.status = 1 AND s.hold_id = h.hold_id) AS held
+           FROM holds h WHERE h.status IN ('ACTIVE', 'PAYMENT_PENDING')
+         ) t WHERE held <> listed",
     ),
     (
         "I-5",
@@ -164,7 +165,7 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
         "I-6",
         "a hold has at most one order, and both name each other, the account and the event",
         "SELECT o.order_id, o.hold_id FROM orders o LEFT JOIN holds h ON h.hold_id = o.hold_id
-         WHERE h.order_id IS NOT o.order_id OR h.account_id IS NOT o.account_id OR h.event_no IS NOT o.event_no
+         WHERE h.order_id IS DISTINCT FROM o.order_id OR h.account_id IS DISTINCT FROM o.account_id OR h.event_no IS DISTINCT FROM o.event_no
          UNION ALL
          SELECT h.order_id, h.hold_id FROM holds h WHERE h.order_id IS NOT NULL
            AND NOT EXISTS (SELECT 1 FROM orders o WHERE o.order_id = h.order_id AND o.hold_id = h.hold_id)",
@@ -179,29 +180,29 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
     (
         "I-8",
         "an order and its hold cost what their seats cost at the price version promised",
-        "SELECT h.hold_id, h.total_minor, o.amount_minor,
-           (SELECT sum(p.amount_minor) FROM json_each(h.seats) j
-             CROSS JOIN seats s ON s.event_no = h.event_no AND s.ordinal = j.value
-             JOIN prices p ON p.event_no = h.event_no AND p.price_version = h.price_version AND p.level = s.price_level) AS cost
-         FROM holds h LEFT JOIN orders o ON o.order_id = h.order_id
-         WHERE cost IS NOT h.total_minor OR (o.order_id IS NOT NULL AND (o.amount_minor <> h.total_minor
-           OR o.price_version <> h.price_version))",
+        "SELECT * FROM (
+           SELECT h.hold_id, h.total_minor, o.amount_minor, h.price_version, o.price_version AS charged,
+             (SELECT CAST(sum(p.amount_minor) AS BIGINT) FROM json_each(h.seats) j CROSS JOIN seats s CROSS JOIN prices p
+               WHERE s.event_no = h.event_no AND s.ordinal = j.value AND p.event_no = h.event_no
+                 AND p.price_version = h.price_version AND p.level = s.price_level) AS cost
+           FROM holds h LEFT JOIN orders o ON o.order_id = h.order_id
+         ) t WHERE cost IS DISTINCT FROM total_minor OR amount_minor <> total_minor OR charged <> price_version",
     ),
     (
         "I-9",
         "a confirmed order was paid by one of its own successful attempts, in its amount and currency",
         "SELECT o.order_id, o.paid_by FROM orders o LEFT JOIN operations p ON p.operation_id = o.paid_by
-         WHERE o.status = 'CONFIRMED' AND (p.order_id IS NOT o.order_id OR p.kind <> 'AUTHORIZE' OR p.status <> 'SUCCEEDED'
+         WHERE o.status = 'CONFIRMED' AND (p.order_id IS DISTINCT FROM o.order_id OR p.kind <> 'AUTHORIZE' OR p.status <> 'SUCCEEDED'
            OR p.amount_minor <> o.amount_minor OR p.currency <> o.currency)",
     ),
     (
         "I-10",
         "an order has at most one live operation of a kind for an attempt, and acts only on its own attempts",
         "SELECT order_id, kind, target, count(*) AS live FROM operations
-         WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') GROUP BY order_id, kind, target HAVING live > 1
+         WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') GROUP BY order_id, kind, target HAVING count(*) > 1
          UNION ALL
          SELECT x.order_id, x.kind, x.target, 1 FROM operations x LEFT JOIN operations a ON a.operation_id = x.target
-         WHERE x.target IS NOT NULL AND (a.order_id IS NOT x.order_id OR a.kind <> 'AUTHORIZE')",
+         WHERE x.target IS NOT NULL AND (a.order_id IS DISTINCT FROM x.order_id OR a.kind <> 'AUTHORIZE')",
     ),
     (
         "I-11",
@@ -232,10 +233,12 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
     (
         "I-13",
         "an event counts its holds in PAYMENT_PENDING rightly, and each of them has an order",
-        "SELECT e.event_no, e.payment_pending,
-           (SELECT count(*) FROM holds h WHERE h.event_no = e.event_no AND h.status = 'PAYMENT_PENDING'
-             AND h.status IN ('ACTIVE', 'PAYMENT_PENDING')) AS counted
-         FROM events e WHERE e.payment_pending <> counted OR e.payment_pending > e.payment_pending_max
+        "SELECT event_no, payment_pending, counted FROM (
+           SELECT e.event_no, e.payment_pending, e.payment_pending_max,
+             (SELECT count(*) FROM holds h WHERE h.event_no = e.event_no AND h.status = 'PAYMENT_PENDING'
+               AND h.status IN ('ACTIVE', 'PAYMENT_PENDING')) AS counted
+           FROM events e WHERE e.elsewhere IS NULL
+         ) t WHERE payment_pending <> counted OR payment_pending > payment_pending_max
          UNION ALL
          SELECT h.event_no, 0, 1 FROM holds h WHERE h.status = 'PAYMENT_PENDING' AND h.order_id IS NULL",
     ),
@@ -247,17 +250,18 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
            UNION ALL
            SELECT h.event_no, h.account_id, json_array_length(h.seats) FROM holds h JOIN events v USING (event_no)
            WHERE h.status IN ('ACTIVE', 'PAYMENT_PENDING')
-             AND (h.expires_at > max(?1, v.clock) OR (h.status = 'PAYMENT_PENDING' AND v.in_doubt = 'keep'))
-         ) t JOIN events e USING (event_no) GROUP BY t.event_no, t.account_id HAVING tickets > allowed",
+             AND ((h.expires_at > ?1 AND h.expires_at > v.clock) OR (h.status = 'PAYMENT_PENDING' AND v.in_doubt = 'keep'))
+         ) t JOIN events e ON e.event_no = t.event_no GROUP BY t.event_no, t.account_id, e.tickets_per_account_max
+         HAVING sum(t.tickets) > e.tickets_per_account_max",
     ),
     (
         "I-15",
         "the log numbers every change of an event without gaps, and the last word on each seat is the seat's state",
         "WITH laid_out AS MATERIALIZED (SELECT event_no, max(version) AS version FROM log
            WHERE kind = 'manifest.replaced' GROUP BY event_no)
-         SELECT e.event_no, e.version, 'log' AS what, ifnull(max(l.version), 0) AS last, count(l.version) AS entries
-         FROM events e LEFT JOIN log l USING (event_no)
-         GROUP BY e.event_no HAVING last <> e.version OR entries <> e.version
+         SELECT e.event_no, e.version, 'log' AS what, coalesce(max(l.version), 0) AS last, count(l.version) AS entries
+         FROM events e LEFT JOIN log l ON l.event_no = e.event_no WHERE e.elsewhere IS NULL GROUP BY e.event_no, e.version
+         HAVING coalesce(max(l.version), 0) <> e.version OR count(l.version) <> e.version
          UNION ALL
          SELECT s.event_no, s.version, 'seat ' || s.ordinal, s.status, -1 FROM seats s
          LEFT JOIN log l ON l.event_no = s.event_no AND l.version = s.version
@@ -265,31 +269,30 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
            OR (s.status = 0 AND l.kind NOT IN ('hold.released', 'hold.expired', 'order.cancelled', 'seats.status_set'))
            OR (s.status = 1 AND l.kind <> 'hold.placed') OR (s.status = 2 AND l.kind <> 'order.confirmed')
            OR (s.status = 3 AND l.kind <> 'seats.status_set')
-           OR (l.kind = 'seats.status_set' AND (s.status = 3) <> json_extract(l.payload, '$.not_for_sale'))
+           OR (l.kind = 'seats.status_set' AND (s.status = 3) <> (l.payload LIKE '%_not_for_sale_:true%'))
            OR NOT EXISTS (SELECT 1 FROM json_each(l.payload, '$.seats') WHERE value = s.ordinal))
          UNION ALL
          SELECT s.event_no, l.version, 'seat ' || s.ordinal, s.status, s.version
-         FROM log l CROSS JOIN json_each(l.payload, '$.seats') j
-         CROSS JOIN seats s ON s.event_no = l.event_no AND s.ordinal = j.value JOIN laid_out m ON m.event_no = l.event_no
-         WHERE s.version < l.version AND l.version > m.version",
+         FROM log l JOIN laid_out m ON m.event_no = l.event_no CROSS JOIN json_each(l.payload, '$.seats') j CROSS JOIN seats s
+         WHERE s.event_no = l.event_no AND s.ordinal = j.value AND s.version < l.version AND l.version > m.version",
     ),
     (
         "I-16",
         "a finished request is remembered with what it made, once, and no longer than its time",
-        "SELECT k.event_no, hex(k.key) AS key, k.answer FROM idempotency_keys k
+        "SELECT k.event_no, k.key, k.answer FROM idempotency_keys k
          WHERE k.created_at < (SELECT max(clock) FROM events) - 172800000 - 86400000 OR k.answer = ''
          UNION ALL
-         SELECT k.event_no, hex(k.key), k.answer FROM idempotency_keys k
-         WHERE (k.answer GLOB 'hld_*' AND k.answer NOT IN
-             (SELECT ifnull(json_extract(payload, '$.hold'), '') FROM log WHERE kind = 'hold.placed'))
-           OR (k.answer GLOB 'ord_*' AND k.answer NOT IN
-             (SELECT ifnull(json_extract(payload, '$.order'), '') FROM log WHERE kind = 'checkout.begun'))",
+         SELECT k.event_no, k.key, k.answer FROM idempotency_keys k
+         WHERE (substr(k.answer, 1, 4) = 'hld_' AND k.answer NOT IN
+             (SELECT coalesce(json_extract(payload, '$.hold'), '') FROM log WHERE kind = 'hold.placed'))
+           OR (substr(k.answer, 1, 4) = 'ord_' AND k.answer NOT IN
+             (SELECT coalesce(json_extract(payload, '$.order'), '') FROM log WHERE kind = 'checkout.begun'))",
     ),
     (
         "I-17",
         "a callback nobody could place has become a case in time, and a conflict has one",
-        "SELECT c.provider_event_id, c.verdict FROM callbacks c JOIN (SELECT max(clock) AS now FROM events)
-         WHERE c.verdict = 'parked' AND c.case_id IS NULL AND c.received_at < now - 600000 - 60000 AND c.due_at < now - 60000
+        "SELECT c.provider_event_id, c.verdict FROM callbacks c CROSS JOIN (SELECT max(clock) AS last FROM events) e
+         WHERE c.verdict = 'parked' AND c.case_id IS NULL AND c.received_at < e.last - 600000 - 60000 AND c.due_at < e.last - 60000
          UNION ALL
          SELECT c.provider_event_id, c.verdict FROM callbacks c
          WHERE c.case_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cases k WHERE k.case_id = c.case_id)
@@ -302,7 +305,7 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
     (
         "I-30",
         "an order's payment status is what its operations add up to",
-        "WITH spoken AS (SELECT o.order_id, o.payment_status, e.payment, ifnull(
+        "WITH spoken AS (SELECT o.order_id, o.payment_status, e.payment, coalesce(
              (SELECT x.operation_id FROM operations x WHERE x.operation_id = o.paid_by AND x.order_id = o.order_id
                AND x.kind = 'AUTHORIZE'),
              (SELECT x.operation_id FROM operations x WHERE x.order_id = o.order_id AND x.kind = 'AUTHORIZE'
@@ -316,7 +319,7 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
            (SELECT x.status FROM operations x WHERE x.order_id = p.order_id AND x.target = p.attempt AND x.kind = 'CAPTURE'
              ORDER BY x.seq DESC LIMIT 1) AS capture
            FROM spoken p LEFT JOIN operations a ON a.operation_id = p.attempt)
-         SELECT order_id, payment_status, CASE
+         SELECT * FROM (SELECT order_id, payment_status, CASE
              WHEN refund = 'SUCCEEDED' THEN 'REFUNDED'
              WHEN refund IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') THEN 'REFUND_PENDING'
              WHEN void = 'SUCCEEDED' THEN 'VOIDED'
@@ -325,23 +328,35 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
              WHEN attempt = 'FAILED' THEN 'DECLINED'
              WHEN attempt = 'SUCCEEDED' AND payment = 'charge' THEN 'CAPTURED'
              WHEN attempt = 'SUCCEEDED' THEN 'AUTHORIZED'
-             ELSE ifnull(attempt, 'PENDING') END AS expected
-         FROM told WHERE expected <> payment_status",
+             ELSE coalesce(attempt, 'PENDING') END AS expected
+         FROM told) t WHERE expected <> payment_status",
     ),
     (
         "I-31",
         "a seat's price level and ordinal are those of the manifest, and the manifest is whole",
-        "SELECT e.event_no, e.seat_count, (SELECT count(*) FROM seats s WHERE s.event_no = e.event_no) AS seats,
-           (SELECT count(*) FROM manifest_seats m WHERE m.event_no = e.event_no) AS printed
-         FROM events e WHERE seats <> e.seat_count OR printed <> e.seat_count
+        "SELECT * FROM (
+           SELECT e.event_no, e.seat_count, (SELECT count(*) FROM seats s WHERE s.event_no = e.event_no) AS seats,
+             (SELECT count(*) FROM manifest_seats m WHERE m.event_no = e.event_no) AS printed
+           FROM events e WHERE e.elsewhere IS NULL
+         ) t WHERE seats <> seat_count OR printed <> seat_count
          UNION ALL
          SELECT s.event_no, s.ordinal, s.price_level, -1 FROM seats s
          WHERE NOT EXISTS (SELECT 1 FROM price_levels p WHERE p.event_no = s.event_no AND p.level = s.price_level)
            OR NOT EXISTS (SELECT 1 FROM manifest_seats m WHERE m.event_no = s.event_no AND m.ordinal = s.ordinal)",
     ),
-    (
-        "I-32",
-        "the pages of the database are whole",
-        "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
-    ),
 ];
+
+/// Number, promise and query of the last check, which each kind of database answers for itself.
+const PAGES: (&str, &str) = ("I-32", "the pages of the database are whole");
+const PAGES_OF_SQLITE: (&str, &str, &str) =
+    (PAGES.0, PAGES.1, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'");
+/// A server checks each page as it reads it, when its cluster has checksums.
+const PAGES_OF_POSTGRES: (&str, &str, &str) = (
+    PAGES.0,
+    PAGES.1,
+    "SELECT 'checksums failed' AS what, datname AS place, checksum_failures AS times FROM pg_stat_database
+     WHERE datname = current_database() AND checksum_failures > 0
+     UNION ALL
+     SELECT 'index not valid', i.indexrelid::regclass::text, 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+     WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace",
+);

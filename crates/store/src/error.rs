@@ -72,7 +72,39 @@ pub enum OpenError {
     },
     /// A step of a migration failed; nothing of it remains.
     #[error("failed to migrate the database")]
-    Migrate(#[source] rusqlite::Error),
+    Migrate(#[source] Box<StoreError>),
+    /// What is given as the address of a home isn't one.
+    #[error("the address of the home {home} is not a PostgreSQL URL")]
+    Url {
+        /// Which home.
+        home: String,
+        /// Why.
+        #[source]
+        source: tokio_postgres::Error,
+    },
+    /// A home can't be used.
+    #[error("failed to open the home {home}")]
+    Home {
+        /// Which home.
+        home: String,
+        /// Why.
+        #[source]
+        source: Box<StoreError>,
+    },
+    /// The database has moved: nothing is to be decided here any more.
+    #[error("the database {path} has moved to the home {home}: serve that one")]
+    Moved {
+        /// Which file.
+        path: PathBuf,
+        /// Where it went.
+        home: String,
+    },
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> OpenError {
+        OpenError::Migrate(Box::new(error))
+    }
 }
 
 /// A read or a piece of upkeep that failed; nothing of it remains.
@@ -81,6 +113,30 @@ pub enum StoreError {
     /// The engine failed.
     #[error("failed to use the database")]
     Sqlite(#[from] rusqlite::Error),
+    /// The server refused, or the connection to it broke.
+    #[error("failed to use the database")]
+    Postgres(#[from] tokio_postgres::Error),
+    /// The server didn't answer in time.
+    #[error("the database does not answer")]
+    NoAnswer,
+    /// The server could not be reached a moment ago.
+    #[error("the home {0} is away")]
+    Away(String),
+    /// The server can't be reached, or isn't one to use.
+    #[error("the database is away")]
+    Unusable(#[source] Box<OpenError>),
+    /// A change is done where it was asked for, but the server didn't wait for its standby: it may be lost.
+    #[error("the database did not wait for its standby")]
+    NotReplicated,
+    /// The clocks of this machine and of the database are too far apart.
+    #[error("the clocks of this machine and of the database are {apart_ms} ms apart")]
+    Clocks {
+        /// By how much the database's is ahead.
+        apart_ms: i64,
+    },
+    /// The system failed.
+    #[error("the system failed")]
+    Io(#[source] std::io::Error),
     /// A stored value is not one this program writes.
     #[error("the database holds {found:?} where {wanted} is expected")]
     Corrupt {
@@ -131,7 +187,22 @@ pub enum SubmitError {
     /// The database failed before the commit: not done.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// The event is at home elsewhere: not done.
+    #[error("the event has moved to another home")]
+    Elsewhere,
     /// The commit itself failed: done or not done, and only asking again tells.
     #[error("the outcome is unknown: {0}")]
     Unknown(String),
+}
+
+/// An error with all its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
 }

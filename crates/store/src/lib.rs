@@ -9,9 +9,15 @@ mod error;
 pub mod fail_point;
 mod keys;
 mod limits;
+mod look;
 mod migrate;
 mod names;
+mod postgres;
+mod read;
+mod rows;
 mod sqlite;
+mod store;
+mod upkeep;
 mod writer;
 
 pub use audit::{Audit, Check};
@@ -19,9 +25,11 @@ pub use error::{InspectError, OpenError, StoreError, SubmitError};
 pub use keys::{ApiKey, Role};
 pub use limits::*;
 pub use names::Named;
-pub use sqlite::read::{
+pub use postgres::HomeOptions;
+pub use read::{
     CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, Reader,
     SeatChanges, SeatDigits,
 };
-pub use sqlite::{Ground, Options, Store, audit_folder, backup_folder};
-pub use writer::{Clock, Committed, WriterStats};
+pub use sqlite::{Ground, Options, audit_folder, backup_folder};
+pub use store::{Store, WriterFigures, audit_url};
+pub use writer::{Clock, Committed};

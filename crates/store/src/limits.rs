@@ -39,3 +39,35 @@ pub const PRICE_TABLES_MAX: usize = 4_096;
 pub const AUDIT_ROWS_MAX: usize = 20;
 /// Oldest SQLite that is trusted: 3.51.3 mended a race in which a WAL reset could corrupt the database.
 pub const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// Oldest PostgreSQL that is taken: 14 was the first whose server notices a client that has gone while it waits.
+pub(crate) const SERVER_VERSION_MIN: i32 = 140_000;
+/// Writers of one home in one process. Each has a connection and a queue of its own, and each event has one of them: so an event
+/// that is slow keeps only its neighbours waiting, and several commits are under way at once.
+pub const LANES_MAX: usize = 4;
+/// Connections for reading, and for upkeep, from one home.
+pub const HOME_READERS_MAX: usize = 8;
+/// How long a connection may take to come about. Longer than a proxy needs to try its servers in turn.
+pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_secs(7);
+/// How long an answer to a look is waited for.
+pub(crate) const READ_PATIENCE: Duration = Duration::from_secs(10);
+/// The same for an audit, which looks through everything.
+pub(crate) const AUDIT_PATIENCE: Duration = Duration::from_secs(1_800);
+/// How long the answer to a step of a batch is waited for. Longer than the server itself waits for a lock.
+pub(crate) const STEP_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a commit may take. A server whose standby is gone keeps it waiting until another takes its place; past this it is
+/// asked about instead.
+pub(crate) const COMMIT_PATIENCE: Duration = Duration::from_secs(4);
+/// How long a commit without an answer is asked about before its callers are told that it is unknown.
+pub(crate) const DOUBT_PATIENCE: Duration = Duration::from_secs(6);
+/// How often a batch is tried in vain for reasons that pass: a deadlock, a connection that was cut.
+pub(crate) const TRIES_MAX: u32 = 4;
+/// How long a home that could not be reached is left alone, so that those who come meanwhile hear it at once.
+pub(crate) const AWAY_PAUSE: Duration = Duration::from_millis(250);
+/// How far the clocks of the program and of a database may be apart. Past this one of them must be wrong, and a decision made by
+/// a wrong clock can't be taken back.
+pub const CLOCKS_APART_MAX: Duration = Duration::from_secs(5);
+/// How long it is remembered which batches are done. Longer than any that is in doubt is asked about.
+pub(crate) const BATCHES_KEPT_MS: i64 = 3_600_000;
+/// Rows written by one statement of a bulk change.
+pub(crate) const BULK_ROWS_MAX: usize = 10_000;

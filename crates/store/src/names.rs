@@ -1,5 +1,7 @@
 //! The words and bytes that stand for the core's values in both databases.
 
+use std::str::FromStr;
+
 use onsale_core::event::{Admission, EventStatus, InDoubt, OrphanSeats, PaymentMode, QueueOrder};
 use onsale_core::hold::HoldStatus;
 use onsale_core::id::{HoldId, OrderId, SeatOrdinal};
@@ -198,4 +200,151 @@ pub(crate) fn log_payload(kind: &LogKind) -> String {
         LogKind::CaseClosed { case } => json!({ "case": id(case) }),
     };
     payload.to_string()
+}
+
+/// A log entry's kind and particulars, read back.
+pub(crate) fn log_kind(kind: &str, payload: &str) -> Result<LogKind, StoreError> {
+    let corrupt = || StoreError::Corrupt { wanted: "a log entry", found: format!("{kind} {payload}") };
+    let value: Value = serde_json::from_str(payload).map_err(|_| corrupt())?;
+    let told = Told { value: &value, corrupt: &corrupt };
+    Ok(match kind {
+        "event.created" => LogKind::EventCreated,
+        "manifest.replaced" => {
+            LogKind::ManifestReplaced { manifest_version: told.number("manifest_version")? }
+        }
+        "prices.set" => LogKind::PricesSet { price_version: told.number("price_version")? },
+        "on_sale.set" => LogKind::OnSaleSet { status: told.word("status")?, actor: told.text("actor")? },
+        "seats.status_set" => LogKind::SeatsStatusSet {
+            seats: told.seats()?,
+            not_for_sale: value["not_for_sale"].as_bool().ok_or_else(corrupt)?,
+            actor: told.text("actor")?,
+        },
+        "hold.placed" => LogKind::HoldPlaced { hold: told.id("hold")?, seats: told.seats()? },
+        "hold.released" => LogKind::HoldReleased {
+            hold: told.id("hold")?,
+            order: told.id_or_none("order")?,
+            seats: told.seats()?,
+        },
+        "hold.expired" => LogKind::HoldExpired {
+            hold: told.id("hold")?,
+            order: told.id_or_none("order")?,
+            seats: told.seats()?,
+        },
+        "checkout.begun" => LogKind::CheckoutBegun {
+            hold: told.id("hold")?,
+            order: told.id("order")?,
+            operation: told.id("operation")?,
+        },
+        "operation.moved" => LogKind::OperationMoved {
+            order: told.id("order")?,
+            operation: told.id("operation")?,
+            kind: told.word("kind")?,
+            status: told.word("status")?,
+        },
+        "order.confirmed" => {
+            LogKind::OrderConfirmed { order: told.id("order")?, hold: told.id("hold")?, seats: told.seats()? }
+        }
+        "order.cancelled" => {
+            LogKind::OrderCancelled { order: told.id("order")?, hold: told.id("hold")?, seats: told.seats()? }
+        }
+        "case.opened" => LogKind::CaseOpened {
+            case: told.id("case")?,
+            kind: told.word("kind")?,
+            order: told.id_or_none("order")?,
+        },
+        "case.acted" => LogKind::CaseActed {
+            case: told.id("case")?,
+            action: told.text("action")?,
+            actor: told.text("actor")?,
+        },
+        "case.closed" => LogKind::CaseClosed { case: told.id("case")? },
+        _ => return Err(corrupt()),
+    })
+}
+
+/// The particulars of a log entry.
+struct Told<'a> {
+    value: &'a Value,
+    corrupt: &'a dyn Fn() -> StoreError,
+}
+
+impl Told<'_> {
+    fn number(&self, name: &str) -> Result<u32, StoreError> {
+        let number = self.value[name].as_u64().and_then(|number| number.try_into().ok());
+        number.ok_or_else(self.corrupt)
+    }
+
+    fn text(&self, name: &str) -> Result<String, StoreError> {
+        self.value[name].as_str().map(str::to_owned).ok_or_else(self.corrupt)
+    }
+
+    fn word<N: Named>(&self, name: &str) -> Result<N, StoreError> {
+        N::of(self.value[name].as_str().ok_or_else(self.corrupt)?)
+    }
+
+    fn id<I: FromStr>(&self, name: &str) -> Result<I, StoreError> {
+        self.id_or_none(name)?.ok_or_else(self.corrupt)
+    }
+
+    fn id_or_none<I: FromStr>(&self, name: &str) -> Result<Option<I>, StoreError> {
+        let text = self.value[name].as_str();
+        text.map(|text| text.parse().map_err(|_| (self.corrupt)())).transpose()
+    }
+
+    fn seats(&self) -> Result<Vec<SeatOrdinal>, StoreError> {
+        let ordinal = |seat: &Value| {
+            let number = seat.as_u64().and_then(|seat| u32::try_from(seat).ok());
+            number.map(SeatOrdinal).ok_or_else(self.corrupt)
+        };
+        self.value["seats"].as_array().ok_or_else(self.corrupt)?.iter().map(ordinal).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onsale_core::id::{CaseId, OperationId};
+
+    use super::*;
+
+    /// Whoever follows the log reads exactly what was written.
+    #[test]
+    fn every_kind_of_log_entry_comes_back_as_it_was() {
+        let (hold, order, operation, case) = (HoldId(1 << 70), OrderId(2), OperationId(3), CaseId(4));
+        let seats = || vec![SeatOrdinal(0), SeatOrdinal(4_000_000)];
+        let actor = || "key_\"1\"".to_owned();
+        let kinds = [
+            LogKind::EventCreated,
+            LogKind::ManifestReplaced { manifest_version: 7 },
+            LogKind::PricesSet { price_version: 8 },
+            LogKind::OnSaleSet { status: EventStatus::Paused, actor: actor() },
+            LogKind::SeatsStatusSet { seats: seats(), not_for_sale: true, actor: actor() },
+            LogKind::HoldPlaced { hold, seats: seats() },
+            LogKind::HoldReleased { hold, order: None, seats: seats() },
+            LogKind::HoldExpired { hold, order: Some(order), seats: vec![] },
+            LogKind::CheckoutBegun { hold, order, operation },
+            LogKind::OperationMoved {
+                order,
+                operation,
+                kind: OperationKind::Void,
+                status: OperationStatus::Unknown,
+            },
+            LogKind::OrderConfirmed { order, hold, seats: seats() },
+            LogKind::OrderCancelled { order, hold, seats: seats() },
+            LogKind::CaseOpened { case, kind: CaseKind::InDoubt, order: None },
+            LogKind::CaseActed { case, action: "void".to_owned(), actor: actor() },
+            LogKind::CaseClosed { case },
+        ];
+        for kind in kinds {
+            assert_eq!(log_kind(kind.as_str(), &log_payload(&kind)).unwrap(), kind);
+        }
+        for (kind, payload) in [
+            ("hold.placed", "{}"),
+            ("hold.placed", "{"),
+            ("hold.placed", r#"{"hold":"ord_00000000000000000000000001","seats":[]}"#),
+            ("hold.placed", r#"{"hold":"hld_00000000000000000000000001","seats":[-1]}"#),
+            ("hold.sold", "{}"),
+        ] {
+            assert!(matches!(log_kind(kind, payload), Err(StoreError::Corrupt { .. })), "{kind} {payload}");
+        }
+    }
 }

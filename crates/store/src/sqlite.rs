@@ -5,30 +5,23 @@ mod backend;
 mod checkpoints;
 mod load;
 mod open;
-pub(crate) mod read;
-mod rows;
-mod upkeep;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use onsale_core::command::{Decision, Request};
-use onsale_core::id::KeyId;
 use onsale_core::time::Timestamp;
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use rusqlite::backup::{Backup, StepResult};
 
 use crate::audit::{self, Audit};
-use crate::error::{InspectError, OpenError, StoreError, SubmitError};
-use crate::fail_point;
-use crate::keys::ApiKey;
+use crate::error::{InspectError, OpenError, StoreError};
 use crate::limits::{BUSY_TIMEOUT, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, READERS_MAX};
-use crate::writer::{self, Clock, Committed, Queue, WriterStats};
+use crate::look::Look;
+use crate::writer::{self, Clock, Committed, Queue};
 
-use backend::SqliteBackend;
-use read::Reader;
+pub(crate) use backend::SqliteBackend;
 
 /// How a store is opened.
 pub struct Options {
@@ -80,22 +73,20 @@ impl Options {
     }
 }
 
-/// The database of an installation.
-pub struct Store {
-    queue: Arc<Queue<SqliteBackend>>,
+/// The file of an installation: one writer, many readers.
+pub(crate) struct File {
+    pub(crate) queue: Arc<Queue<SqliteBackend>>,
     path: PathBuf,
     ground: Ground,
     readers: Mutex<Vec<Connection>>,
-    writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Store {
-    /// Opens the database in a folder, making both if need be; takes over what a crash left. `publish` is called by the
-    /// writer after each commit and before anyone is answered: it must be quick.
-    pub fn open(
+impl File {
+    /// Opens the database in a folder, making both if need be; takes over what a crash left.
+    pub(crate) fn open(
         options: Options,
-        mut publish: impl FnMut(&Committed) + Send + 'static,
-    ) -> Result<Store, OpenError> {
+        publish: Arc<dyn Fn(&Committed) + Send + Sync>,
+    ) -> Result<(File, JoinHandle<()>), OpenError> {
         let path = options.folder.join("onsale.db");
         let connection = open::for_writing(&options, &path)?;
         let ground = options.ground;
@@ -108,42 +99,26 @@ impl Store {
         let for_thread = Arc::clone(&queue);
         let writer = std::thread::Builder::new()
             .name("writer".to_owned())
-            .spawn(move || writer::run(&for_thread, backend, &*clock, &mut publish))
+            .spawn(move || writer::run(&for_thread, backend, &*clock, &*publish))
             .map_err(|source| OpenError::Folder { path: path.clone(), source })?;
-        let (readers, writer) = (Mutex::new(Vec::new()), Mutex::new(Some(writer)));
-        Ok(Store { queue, path, ground, readers, writer })
+        Ok((File { queue, path, ground, readers: Mutex::new(Vec::new()) }, writer))
     }
 
-    /// The database's file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Has a request decided. A deadline that passes while it queues drops it undecided; once it is being decided, it
-    /// is finished whether or not anyone still waits.
-    pub async fn submit(&self, request: Request, deadline: Option<Instant>) -> Result<Decision, SubmitError> {
-        let answer = self.queue.submit(request, deadline)?;
-        fail_point!(async "queue.accepted", return Err(SubmitError::Unknown("a fail point".to_owned())));
-        answer.await.unwrap_or_else(|_| Err(SubmitError::Unknown("the writer has ended".to_owned())))
-    }
-
-    /// [`submit`](Store::submit) for threads that may block.
-    pub fn submit_blocking(&self, request: Request) -> Result<Decision, SubmitError> {
-        let answer = self.queue.submit(request, None)?;
-        answer
-            .blocking_recv()
-            .unwrap_or_else(|_| Err(SubmitError::Unknown("the writer has ended".to_owned())))
-    }
-
-    /// Reads through a connection of its own. Blocks for the time of the reading: from async code only for look-ups by
-    /// key, anything larger belongs on a blocking thread.
-    pub fn read<R>(&self, work: impl FnOnce(&Reader<'_>) -> Result<R, StoreError>) -> Result<R, StoreError> {
+    /// Work on a connection that can only read.
+    pub(crate) fn with_reader<R>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
         let pooled = self.readers.lock().expect("nothing panics under the readers' lock").pop();
         let connection = match pooled {
             Some(connection) => connection,
             None => open::for_reading(self.ground, &self.path)?,
         };
-        let result = work(&Reader(&connection));
+        let result = work(&connection);
         if result.is_ok() {
             let mut readers = self.readers.lock().expect("nothing panics under the readers' lock");
             if readers.len() < READERS_MAX {
@@ -154,96 +129,40 @@ impl Store {
     }
 
     /// Checks every invariant on one state of the database.
-    pub fn audit(&self, now: Timestamp) -> Result<Audit, StoreError> {
-        audit::run(&open::for_reading(self.ground, &self.path)?, now)
+    pub(crate) fn audit(&self, now: Timestamp) -> Result<Audit, StoreError> {
+        audit::run(Look::Sqlite(&open::for_reading(self.ground, &self.path)?), now)
     }
 
-    /// Stores a new API key.
-    pub async fn add_key(&self, key: ApiKey) -> Result<(), StoreError> {
-        self.chore(move |connection| upkeep::add_key(connection, &key)).await
-    }
-
-    /// Revokes an API key; false when there is none.
-    pub async fn revoke_key(&self, key: KeyId, now: Timestamp) -> Result<bool, StoreError> {
-        self.chore(move |connection| upkeep::revoke_key(connection, key, now)).await
-    }
-
-    /// A secret of the installation, made of `fresh` when there is none yet.
-    pub async fn secret(
-        &self,
-        name: &'static str,
-        fresh: Vec<u8>,
-        now: Timestamp,
-    ) -> Result<Vec<u8>, StoreError> {
-        self.chore(move |connection| upkeep::secret(connection, name, &fresh, now)).await
-    }
-
-    /// Forgets finished requests older than their time; how many.
-    pub async fn forget_keys(&self, before: Timestamp) -> Result<usize, StoreError> {
-        self.chore(move |connection| upkeep::forget_keys(connection, before)).await
-    }
-
-    async fn chore<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
-    ) -> Result<R, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.queue.chore(Box::new(move |backend: &mut SqliteBackend| {
-            let _ = reply.send(backend.upkeep(work));
-        }))?;
-        answer.await.unwrap_or(Err(StoreError::Closed))
-    }
-
-    /// What the writer has been doing.
-    pub fn stats(&self) -> &WriterStats {
-        &self.queue.stats
-    }
-
-    /// Whether callers are being turned away because too many wait for the writer.
-    pub fn turns_away(&self) -> bool {
-        self.queue.turns_away()
-    }
-
-    /// Requests waiting for the writer.
-    pub fn queue_depth(&self) -> usize {
-        self.queue.depth()
-    }
-
-    /// Waits until the writer has ended, be it of itself: then nothing more is decided, and the program must start anew.
-    pub async fn ended(&self) {
-        self.queue.ended().await;
-    }
-
-    /// Finishes what is queued and closes the database.
-    pub fn close(&self) {
+    /// Lets the writer finish, and lets go of what isn't used: the writer's connection should be the last.
+    pub(crate) fn close(&self) {
         self.queue.close();
-        // The writer's connection should be the last.
         self.readers.lock().expect("nothing panics under the readers' lock").clear();
-        let writer = self.writer.lock().expect("nothing panics under the writer's lock").take();
-        if let Some(writer) = writer
-            && writer.join().is_err()
-        {
-            tracing::error!("The writer ended in a panic");
-        }
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.close();
     }
 }
 
 /// Checks every invariant of the database in a folder, whether or not a program serves it.
 pub fn audit_folder(folder: &Path, now: Timestamp) -> Result<Audit, InspectError> {
     let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
-    Ok(audit::run(&connection, now)?)
+    Ok(audit::run(Look::Sqlite(&connection), now)?)
 }
 
 /// Copies the database in a folder into a new file, whether or not a program serves it.
 pub fn backup_folder(folder: &Path, to: &Path) -> Result<(), InspectError> {
     let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
-    Ok(upkeep::backup(&connection, to)?)
+    Ok(backup(&connection, to)?)
+}
+
+fn backup(db: &Connection, to: &Path) -> Result<(), StoreError> {
+    let mut copy = Connection::open(to)?;
+    let backup = Backup::new(db, &mut copy)?;
+    // All pages in one look: it keeps no writer waiting, and a copy in steps begins anew whenever the database changes.
+    if backup.step(-1)? != StepResult::Done {
+        return Err(StoreError::Busy);
+    }
+    drop(backup);
+    // The copy is one file that needs nothing beside it.
+    copy.execute_batch("PRAGMA journal_mode = DELETE")?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,19 +8,25 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use onsale_core::command::{Decision, Request};
-use onsale_core::id::EventNo;
 use onsale_core::log::LogEntry;
 use onsale_core::time::Timestamp;
 use tokio::sync::{oneshot, watch};
 
-use crate::error::{StoreError, SubmitError};
+use crate::error::{StoreError, SubmitError, chain};
 use crate::fail_point;
-use crate::limits::{BATCH_COMMANDS_MAX, QUEUE_MAX, QUEUE_WAIT_MAX};
+use crate::limits::{BATCH_COMMANDS_MAX, CLOCKS_APART_MAX, QUEUE_MAX, QUEUE_WAIT_MAX};
 
 /// Where the time of decisions comes from.
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;
+
+    /// The time of a decision where the database has a clock of its own: the database's, so that all programs go by one clock.
+    /// `None` when it is too far from this one, for then one of them is wrong.
+    fn agreed(&self, database: Timestamp) -> Option<Timestamp> {
+        let apart = database.since_ms(self.now()).unsigned_abs();
+        (apart <= CLOCKS_APART_MAX.as_millis() as u64).then_some(database)
+    }
 }
 
 /// What a committed batch changed, for those who follow.
@@ -28,27 +34,25 @@ pub trait Clock: Send + Sync {
 pub struct Committed {
     /// Log entries, in order for each event.
     pub log: Vec<LogEntry>,
-    /// Events whose seats were laid out anew.
-    pub replaced: Vec<EventNo>,
 }
 
 /// What the writer has been doing, for the metrics.
 #[derive(Debug, Default)]
-pub struct WriterStats {
+pub(crate) struct WriterStats {
     /// Batches committed.
-    pub batches: AtomicU64,
+    pub(crate) batches: AtomicU64,
     /// Commands decided.
-    pub commands: AtomicU64,
+    pub(crate) commands: AtomicU64,
     /// Commands refused because the queue was full.
-    pub overloaded: AtomicU64,
+    pub(crate) overloaded: AtomicU64,
     /// Commands dropped because their deadline passed in the queue.
-    pub expired: AtomicU64,
+    pub(crate) expired: AtomicU64,
     /// Batches that failed.
-    pub failed: AtomicU64,
+    pub(crate) failed: AtomicU64,
     /// Microseconds commands spent in the queue, in sum.
-    pub queue_wait_us: AtomicU64,
+    pub(crate) queue_wait_us: AtomicU64,
     /// Microseconds spent in transactions, in sum.
-    pub busy_us: AtomicU64,
+    pub(crate) busy_us: AtomicU64,
 }
 
 /// Why a batch has no decisions.
@@ -61,14 +65,63 @@ pub(crate) enum BatchError {
     Unknown(StoreError),
 }
 
+/// The requests that wait to be decided in one batch.
+pub(crate) struct Waiting<'q> {
+    jobs: Vec<Job>,
+    stats: &'q WriterStats,
+    clock: &'q dyn Clock,
+}
+
+impl<'q> Waiting<'q> {
+    /// One request that waits for ever, for whoever has a backend without a writer.
+    #[cfg(test)]
+    pub(crate) fn alone(request: Request, stats: &'q WriterStats, clock: &'q dyn Clock) -> Waiting<'q> {
+        let (reply, _) = oneshot::channel();
+        let job = Job { request: Box::new(request), deadline: None, queued_at: Instant::now(), reply };
+        Waiting { jobs: vec![job], stats, clock }
+    }
+
+    /// All of them. Until the lock is held some may still run out of time.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Request> {
+        self.jobs.iter().map(|job| &*job.request)
+    }
+
+    /// The lock is held: those that are still in time. The lock may have been long in coming, and what waits for it waits in
+    /// the queue.
+    pub(crate) fn locked(&mut self) -> impl Iterator<Item = &Request> {
+        self.drop_expired();
+        self.all()
+    }
+
+    /// Where the time of decisions comes from.
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock
+    }
+
+    /// When the last of their callers stops waiting; `None` when one of them waits for ever.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.jobs.iter().map(|job| job.deadline).max_by_key(|deadline| (deadline.is_none(), *deadline))?
+    }
+
+    /// Drops whoever has waited too long. A caller whose deadline has passed has been told "not done", or is gone: its
+    /// command is never decided.
+    fn drop_expired(&mut self) {
+        let now = Instant::now();
+        let is_over = |job: &mut Job| job.deadline.is_some_and(|deadline| deadline <= now);
+        let over: Vec<Job> = self.jobs.extract_if(.., is_over).collect();
+        self.stats.expired.fetch_add(over.len() as u64, Ordering::Relaxed);
+        answer(over, &SubmitError::Expired);
+    }
+}
+
+/// What came of a batch: an answer for each of the first requests that were in time, and what was committed.
+pub(crate) type Done = (Vec<Result<Decision, SubmitError>>, Committed);
+
 /// What a database must do for the writer.
 pub(crate) trait Backend: Send + 'static {
-    /// Takes the lock, asks `locked` what is to be decided and at what time, decides it in one transaction and commits.
-    /// Decides at least the first request; the others as far as time allows.
-    fn commit_batch<'a>(
-        &mut self,
-        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
-    ) -> Result<(Vec<Decision>, Committed), BatchError>;
+    /// Takes the lock, has what waits decided in one transaction, and commits. Decides at least the first request; the others as
+    /// far as time allows.
+    fn commit_batch(&mut self, waiting: &mut Waiting<'_>) -> Result<Done, BatchError>;
     /// Upkeep between batches.
     fn tend(&mut self);
     /// Whether it may go on. When it may not, the writer ends.
@@ -227,7 +280,7 @@ pub(crate) fn run<B: Backend>(
     queue: &Queue<B>,
     mut backend: B,
     clock: &dyn Clock,
-    mut publish: impl FnMut(&Committed),
+    publish: &dyn Fn(&Committed),
 ) {
     let _ending = Ending(queue);
     while let Some((jobs, chores)) = queue.take(BATCH_COMMANDS_MAX) {
@@ -242,7 +295,7 @@ pub(crate) fn run<B: Backend>(
             let _ = guarded("upkeep", || chore(&mut backend));
         }
         if !jobs.is_empty() {
-            run_jobs(queue, &mut backend, clock, &mut publish, jobs);
+            run_jobs(queue, &mut backend, clock, publish, jobs);
         }
         let _ = guarded("upkeep", || backend.tend());
     }
@@ -258,24 +311,12 @@ fn guarded<R>(what: &'static str, work: impl FnOnce() -> R) -> Result<R, StoreEr
     })
 }
 
-/// Drops whoever has waited too long. A caller whose deadline has passed has been told "not done", or is gone: its
-/// command is never decided.
-fn drop_expired<B>(queue: &Queue<B>, jobs: Vec<Job>) -> Vec<Job> {
-    let now = Instant::now();
-    let is_over = |job: &mut Job| job.deadline.is_some_and(|deadline| deadline <= now);
-    let mut live = jobs;
-    let over: Vec<Job> = live.extract_if(.., is_over).collect();
-    queue.stats.expired.fetch_add(over.len() as u64, Ordering::Relaxed);
-    answer(over, &SubmitError::Expired);
-    live
-}
-
 /// Decides jobs together, or one by one when together they fail: one command must not take the others down with it.
 fn run_jobs<B: Backend>(
     queue: &Queue<B>,
     backend: &mut B,
     clock: &dyn Clock,
-    publish: &mut impl FnMut(&Committed),
+    publish: &dyn Fn(&Committed),
     mut jobs: Vec<Job>,
 ) {
     let Err(error) = run_batch(queue, backend, clock, publish, &mut jobs) else {
@@ -304,21 +345,15 @@ fn run_batch<B: Backend>(
     queue: &Queue<B>,
     backend: &mut B,
     clock: &dyn Clock,
-    publish: &mut impl FnMut(&Committed),
+    publish: &dyn Fn(&Committed),
     jobs: &mut Vec<Job>,
 ) -> Result<(), BatchError> {
     let begun = Instant::now();
     fail_point!("batch.taken", return Err(BatchError::NotBegun(StoreError::Busy)));
-    let waiting = &mut *jobs;
+    let mut waiting = Waiting { jobs: std::mem::take(jobs), stats: &queue.stats, clock };
     // A panic unwinds through the transaction, which undoes it.
-    let result = guarded("deciding", || {
-        backend.commit_batch(|| {
-            // The lock may have been long in coming: what waits for it waits in the queue.
-            *waiting = drop_expired(queue, std::mem::take(waiting));
-            let waiting: &[Job] = waiting;
-            (waiting.iter().map(|job| &*job.request).collect(), clock.now())
-        })
-    });
+    let result = guarded("deciding", || backend.commit_batch(&mut waiting));
+    *jobs = waiting.jobs;
     queue.stats.busy_us.fetch_add(micros(begun.elapsed()), Ordering::Relaxed);
     let (decisions, committed) =
         result.unwrap_or_else(|error| Err(BatchError::NotDone(error))).inspect_err(|_| {
@@ -337,7 +372,7 @@ fn run_batch<B: Backend>(
         let waited = begun.saturating_duration_since(job.queued_at);
         queue.stats.queue_wait_us.fetch_add(micros(waited), Ordering::Relaxed);
         fail_point!("reply.before", continue);
-        let _ = job.reply.send(Ok(decision));
+        let _ = job.reply.send(decision);
     }
     Ok(())
 }
@@ -367,17 +402,6 @@ impl BatchError {
             }
         }
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        source = inner.source();
-    }
-    text
 }
 
 fn micros(duration: Duration) -> u64 {

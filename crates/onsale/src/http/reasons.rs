@@ -91,6 +91,10 @@ impl From<AppError> for Problem {
             AppError::Submit(SubmitError::Overloaded | SubmitError::Expired) => {
                 Problem::new(Code::Overloaded, "The sale is very busy; nothing was done.")
             }
+            AppError::Submit(SubmitError::Elsewhere) => Problem::new(
+                Code::AuthorityUnavailable,
+                "The event is moving to another database; nothing was done.",
+            ),
             AppError::Submit(SubmitError::Unavailable(cause)) => {
                 tracing::error!(cause, "The database could not decide");
                 Problem::new(Code::AuthorityUnavailable, "The database can't be used now; nothing was done.")

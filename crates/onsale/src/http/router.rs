@@ -88,7 +88,7 @@ async fn measure(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         .extensions()
         .get::<MatchedPath>()
         .map_or_else(|| "unknown".into(), |path| path.as_str().into());
-    let response = match is_for_the_writer(method, &route) && app.store.turns_away() {
+    let response = match is_for_the_writer(method, &route) && app.store.turns_away(None) {
         // Before anything is read or looked up: under a storm most requests end here.
         true => {
             tokio::time::sleep(TURNED_AWAY_AFTER).await;

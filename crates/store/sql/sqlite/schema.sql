@@ -77,7 +77,9 @@ CREATE TABLE events (
   seat_count          INTEGER NOT NULL CHECK (seat_count >= 0),
   price_level_count   INTEGER NOT NULL CHECK (price_level_count >= 0),
   price_version       INTEGER NOT NULL CHECK (price_version >= 0),
-  payment_pending     INTEGER NOT NULL CHECK (payment_pending >= 0)
+  payment_pending     INTEGER NOT NULL CHECK (payment_pending >= 0),
+  -- The home the event has moved to. Nothing of it is decided here any more.
+  elsewhere           TEXT
 ) STRICT;
 
 CREATE TABLE ga_areas (
@@ -222,8 +224,8 @@ CREATE TABLE prices (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schema_migrations (
-               number INTEGER PRIMARY KEY, name TEXT NOT NULL, sha256 BLOB NOT NULL, applied_at TEXT NOT NULL
-             ) STRICT;
+       number INTEGER PRIMARY KEY, name TEXT NOT NULL, sha256 BLOB NOT NULL, applied_at TEXT NOT NULL
+     ) STRICT;
 
 CREATE TABLE seats (
   event_no        INTEGER NOT NULL,

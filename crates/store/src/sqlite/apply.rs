@@ -96,7 +96,7 @@ fn event(db: &Connection, before: Option<&Event>, after: &Event) -> Result<(), S
         let policy = &after.policy;
         let mut statement = db.prepare_cached(
             "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-               ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)",
+               ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, NULL)",
         )?;
         let count = statement.execute(params![
             after.no().0,
@@ -135,7 +135,7 @@ fn event(db: &Connection, before: Option<&Event>, after: &Event) -> Result<(), S
     let mut statement = db.prepare_cached(
         "UPDATE events SET status = ?1, clock = ?2, version = ?3, manifest_version = ?4, seat_count = ?5,
            price_level_count = ?6, price_version = ?7, payment_pending = ?8
-         WHERE event_no = ?9 AND version = ?10 AND epoch = ?11",
+         WHERE event_no = ?9 AND version = ?10 AND epoch = ?11 AND elsewhere IS NULL",
     )?;
     let count = statement.execute(params![
         after.status.word(),

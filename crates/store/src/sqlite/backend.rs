@@ -1,25 +1,25 @@
 //! One batch, one transaction: lock, load, decide, write, commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use onsale_core::command::{Command, Decision, Request, decide};
+use onsale_core::command::{Command, decide};
 use onsale_core::event::PriceTable;
 use onsale_core::id::EventNo;
-use onsale_core::snapshot::{Bulk, Snapshot};
-use onsale_core::time::Timestamp;
+use onsale_core::snapshot::Snapshot;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, SubmitError};
 use crate::fail_point;
 use crate::limits::{BATCH_TIME_MAX, RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED};
-use crate::writer::{Backend, BatchError, Committed};
+use crate::look::Look;
+use crate::writer::{Backend, BatchError, Committed, Done, Waiting};
 
 use super::checkpoints::{Checkpointer, Soundness};
 use super::{Ground, apply, load};
@@ -76,7 +76,7 @@ impl SqliteBackend {
     }
 
     /// Work that commits by itself.
-    pub(super) fn upkeep<R>(
+    pub(crate) fn upkeep<R>(
         &mut self,
         work: impl FnOnce(&mut Connection) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
@@ -141,12 +141,9 @@ impl SqliteBackend {
 }
 
 impl Backend for SqliteBackend {
-    fn commit_batch<'a>(
-        &mut self,
-        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
-    ) -> Result<(Vec<Decision>, Committed), BatchError> {
+    fn commit_batch(&mut self, waiting: &mut Waiting<'_>) -> Result<Done, BatchError> {
         self.settle().map_err(|error| BatchError::NotBegun(error.into()))?;
-        let done = self.decide_and_commit(locked);
+        let done = self.decide_and_commit(waiting);
         self.in_doubt = matches!(done, Err(BatchError::Unknown(_)));
         done
     }
@@ -170,28 +167,31 @@ impl Backend for SqliteBackend {
 }
 
 impl SqliteBackend {
-    fn decide_and_commit<'a>(
-        &mut self,
-        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
-    ) -> Result<(Vec<Decision>, Committed), BatchError> {
+    fn decide_and_commit(&mut self, waiting: &mut Waiting<'_>) -> Result<Done, BatchError> {
         let immediate = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(immediate);
         let transaction = transaction.map_err(|error| BatchError::NotBegun(error.into()))?;
         fail_point!("transaction.begun", return Err(BatchError::NotDone(crate::StoreError::Busy)));
-        let (requests, now) = locked();
+        let now = waiting.clock().now();
         let begun = Instant::now();
         let mut snapshot = Snapshot::new([], now);
-        let mut decisions = Vec::with_capacity(requests.len());
-        for request in requests {
+        let mut elsewhere = BTreeSet::new();
+        let mut decisions = Vec::new();
+        for request in waiting.locked() {
             // Seats laid out anew are written past the snapshot, which must then hold no seat, old or new.
             let is_alone = matches!(request.command, Command::ReplaceManifest { .. });
             if is_alone && !decisions.is_empty() {
                 break;
             }
             snapshot.want_request(request);
-            load::fill(&transaction, &mut self.prices, &mut snapshot).map_err(BatchError::NotDone)?;
+            let look = Look::Sqlite(&transaction);
+            load::fill(look, &mut self.prices, &mut snapshot, &mut elsewhere).map_err(BatchError::NotDone)?;
             fail_point!("rows.read", return Err(BatchError::NotDone(crate::StoreError::Busy)));
-            decisions.push(decide(&mut snapshot, request));
+            if elsewhere.contains(&request.command.event()) {
+                decisions.push(Err(SubmitError::Elsewhere));
+                continue;
+            }
+            decisions.push(Ok(decide(&mut snapshot, request)));
             fail_point!("command.decided", return Err(BatchError::NotDone(crate::StoreError::Busy)));
             if is_alone || begun.elapsed() > BATCH_TIME_MAX {
                 break;
@@ -202,11 +202,7 @@ impl SqliteBackend {
             return Ok((decisions, Committed::default()));
         }
         apply::write(&transaction, &snapshot).map_err(BatchError::NotDone)?;
-        let replaced = snapshot.bulk.iter().filter_map(|bulk| match bulk {
-            Bulk::Manifest(event, ..) => Some(*event),
-            Bulk::Prices(..) => None,
-        });
-        let committed = Committed { replaced: replaced.collect(), log: snapshot.log };
+        let committed = Committed { log: snapshot.log };
         fail_point!("commit.before", return Err(BatchError::NotDone(crate::StoreError::Busy)));
         // From here on a failure leaves it open whether the batch is durable.
         transaction.commit().map_err(|error| BatchError::Unknown(error.into()))?;

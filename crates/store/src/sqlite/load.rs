@@ -1,25 +1,26 @@
 //! Reading what a batch names, and what those rows name in turn.
 
+use std::collections::BTreeSet;
+
 use onsale_core::event::PriceTable;
 use onsale_core::id::EventNo;
-use onsale_core::idempotency::{KeyRecord, RequestKey};
 use onsale_core::planted;
 use onsale_core::snapshot::{Need, Snapshot};
-use rusqlite::Connection;
 
 use crate::error::StoreError;
 use crate::limits::PRICE_TABLES_MAX;
-use crate::names::answer_of;
+use crate::look::Look;
+use crate::rows::{self, CALLBACK, CASE, EVENT, HOLD, KEY, OPERATION, ORDER, SEAT};
 
 use super::backend::PriceCache;
-use super::rows::{self, CALLBACK, CASE, EVENT, HOLD, OPERATION, ORDER, SEAT};
 
 /// Reads until the snapshot wants no more. Every statement is a look-up by key or by a partial index over live rows, so
-/// the cost of a decision doesn't grow with the sale.
+/// the cost of a decision doesn't grow with the sale. Events whose home is elsewhere are not loaded but told.
 pub(super) fn fill(
-    db: &Connection,
+    db: Look<'_>,
     prices: &mut PriceCache,
     snapshot: &mut Snapshot,
+    elsewhere: &mut BTreeSet<EventNo>,
 ) -> Result<(), StoreError> {
     loop {
         let wanted = snapshot.take_wanted();
@@ -27,7 +28,7 @@ pub(super) fn fill(
             return Ok(());
         }
         for need in wanted {
-            load(db, prices, snapshot, need)?;
+            load(db, prices, snapshot, elsewhere, need)?;
         }
     }
 }
@@ -42,16 +43,24 @@ macro_rules! select {
 }
 
 fn load(
-    db: &Connection,
+    db: Look<'_>,
     prices: &mut PriceCache,
     snapshot: &mut Snapshot,
+    elsewhere: &mut BTreeSet<EventNo>,
     need: Need,
 ) -> Result<(), StoreError> {
     match need {
         Need::Event(no) => {
-            let mut statement = db.prepare_cached(select!(EVENT, "FROM events WHERE event_no = ?1"))?;
-            if let Some(event) = rows::one(statement.query([no.0])?, rows::event)? {
-                snapshot.load_event(event);
+            let text = select!(EVENT, ", elsewhere FROM events WHERE event_no = ?1");
+            let row = db.one(text, &[no.0.into()], |row| {
+                Ok((rows::event(row)?, row.text_or_none(rows::ELSEWHERE)?.is_some()))
+            })?;
+            match row {
+                Some((event, false)) => snapshot.load_event(event),
+                Some((_, true)) => {
+                    elsewhere.insert(no);
+                }
+                None => {}
             }
         }
         Need::Prices(no, version) => {
@@ -59,85 +68,74 @@ fn load(
             snapshot.load_prices(no, version, table);
         }
         Need::Key(no, key) => {
-            let mut statement =
-                db.prepare_cached("SELECT digest, answer, created_at FROM idempotency_keys WHERE key = ?1")?;
-            let record = rows::one(statement.query([key.to_be_bytes()])?, |row| {
-                let answer = answer_of(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
-                let key = RequestKey { id: key, digest: rows::bits(row, 0)? };
-                Ok(KeyRecord { key, answer, created_at: rows::time(row, 2)? })
-            })?;
-            if let Some(record) = record {
+            let text = select!(KEY, "FROM idempotency_keys WHERE key = ?1");
+            if let Some(record) = db.one(text, &[key.into()], rows::key)? {
                 snapshot.load_key(no, record);
             }
         }
         Need::Callback(id) => {
-            let mut statement =
-                db.prepare_cached(select!(CALLBACK, "FROM callbacks WHERE provider_event_id = ?1"))?;
-            if let Some(callback) = rows::one(statement.query([&*id])?, rows::callback)? {
+            let text = select!(CALLBACK, "FROM callbacks WHERE provider_event_id = ?1");
+            if let Some(callback) = db.one(text, &[(&*id).into()], rows::callback)? {
                 snapshot.load_callback(callback);
             }
         }
         Need::Case(id) => {
-            let mut statement = db.prepare_cached(select!(CASE, "FROM cases WHERE case_id = ?1"))?;
-            if let Some(case) = rows::one(statement.query([id.0.to_be_bytes()])?, rows::case)? {
+            let text = select!(CASE, "FROM cases WHERE case_id = ?1");
+            if let Some(case) = db.one(text, &[id.0.into()], rows::case)? {
                 snapshot.load_case(case);
             }
         }
         Need::Reference(reference) => {
-            let mut statement = db.prepare_cached(select!(
+            let text = select!(
                 OPERATION,
                 "FROM operations WHERE reference = ?1 AND kind = 'AUTHORIZE' AND reference IS NOT NULL"
-            ))?;
-            if let Some(operation) = rows::one(statement.query([&*reference])?, rows::operation)? {
+            );
+            if let Some(operation) = db.one(text, &[(&*reference).into()], rows::operation)? {
                 snapshot.load_operation(operation);
             }
         }
         Need::Operation(id) => {
-            let mut statement =
-                db.prepare_cached(select!(OPERATION, "FROM operations WHERE operation_id = ?1"))?;
-            if let Some(operation) = rows::one(statement.query([id.0.to_be_bytes()])?, rows::operation)? {
+            let text = select!(OPERATION, "FROM operations WHERE operation_id = ?1");
+            if let Some(operation) = db.one(text, &[id.0.into()], rows::operation)? {
                 snapshot.load_operation(operation);
             }
         }
         Need::Order(id) => {
-            let key = id.0.to_be_bytes();
-            let mut statement = db.prepare_cached(select!(ORDER, "FROM orders WHERE order_id = ?1"))?;
-            if let Some(order) = rows::one(statement.query([key])?, rows::order)? {
-                let mut statement = db
-                    .prepare_cached(select!(OPERATION, "FROM operations WHERE order_id = ?1 ORDER BY seq"))?;
-                let operations = rows::all(statement.query([key])?, rows::operation)?;
-                let mut statement = db.prepare_cached(select!(
+            let key = [id.0.into()];
+            let text = select!(ORDER, "FROM orders WHERE order_id = ?1");
+            if let Some(order) = db.one(text, &key, rows::order)? {
+                let text = select!(OPERATION, "FROM operations WHERE order_id = ?1 ORDER BY seq");
+                let operations = db.all(text, &key, rows::operation)?;
+                let text = select!(
                     CASE,
                     "FROM cases WHERE order_id = ?1 AND status = 'OPEN' AND order_id IS NOT NULL ORDER BY case_id"
-                ))?;
-                let cases = rows::all(statement.query([key])?, rows::case)?;
+                );
+                let cases = db.all(text, &key, rows::case)?;
                 snapshot.load_order(order, operations, cases);
             }
         }
         Need::Hold(id) => {
-            let mut statement = db.prepare_cached(select!(HOLD, "FROM holds WHERE hold_id = ?1"))?;
-            if let Some(hold) = rows::one(statement.query([id.0.to_be_bytes()])?, rows::hold)? {
+            let text = select!(HOLD, "FROM holds WHERE hold_id = ?1");
+            if let Some(hold) = db.one(text, &[id.0.into()], rows::hold)? {
                 snapshot.load_hold(hold);
             }
         }
         Need::Account(no, account) => {
-            let mut statement = db.prepare_cached(select!(
+            let key = [no.0.into(), account.as_str().into()];
+            let text = select!(
                 HOLD,
                 "FROM holds WHERE event_no = ?1 AND account_id = ?2 AND status IN ('ACTIVE', 'PAYMENT_PENDING')"
-            ))?;
-            let live = rows::all(statement.query((no.0, account.as_str()))?, rows::hold)?;
-            let mut statement = db.prepare_cached(
-                "SELECT ifnull(sum(seat_count), 0) FROM orders
-                 WHERE event_no = ?1 AND account_id = ?2 AND status = 'CONFIRMED'",
-            )?;
-            let sold = statement.query_row((no.0, account.as_str()), |row| row.get(0))?;
+            );
+            let live = db.all(text, &key, rows::hold)?;
+            let text = "SELECT coalesce(sum(seat_count), 0) FROM orders
+                 WHERE event_no = ?1 AND account_id = ?2 AND status = 'CONFIRMED'";
+            let sold = db.one(text, &key, |row| row.number(0))?.unwrap_or(0);
             let sold = if planted!(SoldNotRead) { 0 } else { sold };
             snapshot.load_account(no, account, live, sold);
         }
         Need::Seat(no, ordinal) => {
-            let mut statement =
-                db.prepare_cached(select!(SEAT, "FROM seats WHERE event_no = ?1 AND ordinal = ?2"))?;
-            if let Some(seat) = rows::one(statement.query((no.0, ordinal.0))?, rows::seat)? {
+            let text = select!(SEAT, "FROM seats WHERE event_no = ?1 AND ordinal = ?2");
+            if let Some(seat) = db.one(text, &[no.0.into(), ordinal.0.into()], rows::seat)? {
                 snapshot.load_seat(no, seat);
             }
         }
@@ -146,7 +144,7 @@ fn load(
 }
 
 fn price_table(
-    db: &Connection,
+    db: Look<'_>,
     prices: &mut PriceCache,
     no: EventNo,
     version: u32,
@@ -154,10 +152,8 @@ fn price_table(
     if let Some(table) = prices.get(&(no, version)) {
         return Ok(table.clone());
     }
-    let mut statement = db.prepare_cached(
-        "SELECT amount_minor FROM prices WHERE event_no = ?1 AND price_version = ?2 ORDER BY level",
-    )?;
-    let amounts = rows::all(statement.query((no.0, version))?, |row| Ok(row.get::<_, Option<i64>>(0)?))?;
+    let text = "SELECT amount_minor FROM prices WHERE event_no = ?1 AND price_version = ?2 ORDER BY level";
+    let amounts = db.all(text, &[no.0.into(), version.into()], |row| row.number_or_none(0))?;
     let table = PriceTable(amounts.into());
     if prices.len() >= PRICE_TABLES_MAX {
         prices.clear();

@@ -189,7 +189,7 @@ pub(super) fn existing_for_reading(path: &Path) -> Result<Connection, OpenError>
         StoreError::Sqlite(source) => OpenError::Open { path: path.to_owned(), source },
         other => unreachable!("opening fails in the engine or not at all: {other}"),
     })?;
-    migrate::require_current(&connection)?;
+    migrate::require_current(crate::look::Look::Sqlite(&connection))?;
     Ok(connection)
 }
 

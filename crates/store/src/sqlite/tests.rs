@@ -1,8 +1,9 @@
 //! Every statement of the hot paths is a look-up; and the WAL under a long look.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
-use onsale_core::command::{Answer, Command, Outcome};
+use onsale_core::command::{Answer, Command, Outcome, Request};
 use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder,
 };
@@ -15,15 +16,17 @@ use onsale_core::reconcile::{Callback, CaseAction, CaseStatus, Verdict};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 
 use super::*;
-use crate::writer::{Backend, BatchError};
+use crate::read::Reader;
+use crate::upkeep;
+use crate::writer::{Backend, BatchError, Waiting, WriterStats};
 
 const NO: EventNo = EventNo(1);
 
-struct Standing;
+struct At(Timestamp);
 
-impl Clock for Standing {
+impl Clock for At {
     fn now(&self) -> Timestamp {
-        Timestamp::ZERO
+        self.0
     }
 }
 
@@ -38,7 +41,7 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let options = Options::new(folder.path().to_owned(), Arc::new(Standing));
+        let options = Options::new(folder.path().to_owned(), Arc::new(At(Timestamp::ZERO)));
         let path = folder.path().join("onsale.db");
         let connection = open::for_writing(&options, &path).expect("the database opens");
         let checkpoints = open::for_checkpoints(options.ground, &path).expect("the database opens");
@@ -72,10 +75,9 @@ impl Bench {
     }
 
     fn run(&mut self, command: Command) -> Outcome {
-        let (request, now) = (self.request(command), self.now);
-        let result = self.backend.commit_batch(|| (vec![&request], now));
-        match result {
-            Ok((mut decisions, _)) => decisions.remove(0).outcome,
+        let (request, clock, stats) = (self.request(command), At(self.now), WriterStats::default());
+        match self.backend.commit_batch(&mut Waiting::alone(request, &stats, &clock)) {
+            Ok((mut decisions, _)) => decisions.remove(0).expect("the event is here").outcome,
             Err(BatchError::NotBegun(error) | BatchError::NotDone(error) | BatchError::Unknown(error)) => {
                 panic!("{error}")
             }
@@ -223,7 +225,8 @@ fn sale(bench: &mut Bench) -> (onsale_core::id::HoldId, OrderId, OperationId) {
         due_at: Timestamp::ZERO,
         case: None,
     };
-    let cases = Reader(&bench.reader()).cases(Some(CaseStatus::Open), 1).expect("cases can be read");
+    let cases =
+        Reader(Look::Sqlite(&bench.reader())).cases(Some(CaseStatus::Open), 1).expect("cases can be read");
     let (note, actor) = (String::new(), "key_1".to_owned());
     bench.run(Command::ResolveCase { case: cases[0].id, action: CaseAction::ConfirmIfBound, note, actor });
     bench.run(Command::JudgeCallback {
@@ -242,7 +245,8 @@ fn every_statement_of_a_decision_is_a_look_up() {
     open_event(&mut bench, 5);
     let noted = note(&mut bench.backend.connection);
     sale(&mut bench);
-    upkeep::forget_keys(&mut bench.backend.connection, Timestamp::ZERO).expect("keys can be forgotten");
+    upkeep::forget_keys(Look::Sqlite(&bench.backend.connection), Timestamp::ZERO)
+        .expect("keys can be forgotten");
     let db = bench.reader();
     let noted = noted.lock().expect("nothing panics under it");
     let tables =
@@ -263,7 +267,7 @@ fn every_look_that_workers_and_buyers_take_is_a_look_up() {
     let (hold, order, attempt) = sale(&mut bench);
     let mut db = bench.reader();
     let noted = note(&mut db);
-    let look = Reader(&db);
+    let look = Reader(Look::Sqlite(&db));
     let now = bench.now;
     let looked = || -> Result<(), StoreError> {
         look.event(NO)?;
@@ -300,7 +304,7 @@ fn lists_walk_along_an_index() {
     sale(&mut bench);
     let mut db = bench.reader();
     let noted = note(&mut db);
-    let look = Reader(&db);
+    let look = Reader(Look::Sqlite(&db));
     look.cases(None, 10).expect("cases can be read");
     look.backlog(bench.now).expect("the backlog can be read");
     look.event_versions().expect("events can be read");
@@ -342,7 +346,7 @@ fn a_long_look_does_not_hold_the_writer_up_again_and_again() {
     open_event(&mut bench, 50);
     let db = bench.reader();
     let look = db.unchecked_transaction().expect("it can be looked at");
-    let seen = Reader(&look).event(NO).expect("it can be looked at");
+    let seen = Reader(Look::Sqlite(&look)).event(NO).expect("it can be looked at");
     bench.place("ada", 0);
     let raised = bench.tried_to_restart();
     assert!(raised > crate::limits::CHECKPOINT_PAGES, "the next try is when the WAL has grown: {raised}");
@@ -350,7 +354,11 @@ fn a_long_look_does_not_hold_the_writer_up_again_and_again() {
     let begun = Instant::now();
     bench.backend.tend();
     assert!(begun.elapsed() < crate::limits::RESTART_TIMEOUT, "it isn't waited for again");
-    assert_eq!(Reader(&look).event(NO).expect("it can be looked at"), seen, "the look sees what it saw");
+    assert_eq!(
+        Reader(Look::Sqlite(&look)).event(NO).expect("it can be looked at"),
+        seen,
+        "the look sees what it saw"
+    );
     drop(look);
 
     bench.place("cyd", 2);

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use onsale_core::command::{Command, Expiry, Outcome};
-use onsale_core::id::{HoldId, Seed};
+use onsale_core::id::{EventNo, HoldId, Seed};
 
 use super::*;
 
@@ -35,15 +35,12 @@ fn number(request: &Request) -> u128 {
 }
 
 impl Backend for Told {
-    fn commit_batch<'a>(
-        &mut self,
-        locked: impl FnOnce() -> (Vec<&'a Request>, Timestamp),
-    ) -> Result<(Vec<Decision>, Committed), BatchError> {
+    fn commit_batch(&mut self, waiting: &mut Waiting<'_>) -> Result<Done, BatchError> {
         let step = self.steps.pop_front();
         if matches!(step, Some(Step::NotBegun)) {
             return Err(BatchError::NotBegun(StoreError::Busy));
         }
-        let numbers: Vec<u128> = locked().0.into_iter().map(number).collect();
+        let numbers: Vec<u128> = waiting.locked().map(number).collect();
         self.seen.lock().expect("no test panics under it").push(numbers.clone());
         assert!(!self.panics_at.is_some_and(|at| numbers.contains(&at)), "a bug in the rules");
         if self.fails_at.is_some_and(|at| numbers.contains(&at)) {
@@ -56,7 +53,7 @@ impl Backend for Told {
             Some(Step::NotBegun) | None => numbers.len(),
         };
         let decision = Decision { outcome: Outcome::Expiry(Expiry::NotDue), replayed: false };
-        Ok((vec![decision; count], Committed::default()))
+        Ok((vec![Ok(decision); count], Committed::default()))
     }
 
     fn tend(&mut self) {
@@ -83,18 +80,18 @@ fn run_with(count: u128, backend: Told) -> (String, Vec<Vec<u128>>) {
     run_publishing(count, backend, |_| ())
 }
 
-fn run_publishing(count: u128, backend: Told, publish: impl FnMut(&Committed)) -> (String, Vec<Vec<u128>>) {
+fn run_publishing(count: u128, backend: Told, publish: impl Fn(&Committed)) -> (String, Vec<Vec<u128>>) {
     let queue = Queue::new();
     let answers: Vec<_> =
         (0..count).map(|number| queue.submit(request(number), None).expect("the queue is open")).collect();
     let seen = Arc::clone(&backend.seen);
     queue.close();
-    run(&queue, backend, &Standing, publish);
+    run(&queue, backend, &Standing, &publish);
     let words = answers.into_iter().map(|mut answer| match answer.try_recv().expect("it is answered") {
         Ok(_) => "done",
         Err(SubmitError::Unavailable(_)) => "not",
         Err(SubmitError::Unknown(_)) => "unknown",
-        Err(SubmitError::Expired | SubmitError::Overloaded) => "refused",
+        Err(SubmitError::Expired | SubmitError::Overloaded | SubmitError::Elsewhere) => "refused",
     });
     let words = words.collect::<Vec<_>>().join(" ");
     (words, std::mem::take(&mut *seen.lock().expect("no test panics under it")))
@@ -157,7 +154,7 @@ fn a_panic_in_upkeep_leaves_the_writer_at_work() {
     queue.chore(Box::new(|_| panic!("a bug in the upkeep"))).expect("the queue is open");
     let mut answer = queue.submit(request(0), None).expect("the queue is open");
     queue.close();
-    run(&queue, Told::default(), &Standing, |_| ());
+    run(&queue, Told::default(), &Standing, &|_| ());
     assert!(answer.try_recv().expect("it is answered").is_ok());
     assert!(matches!(queue.chore(Box::new(|_| ())), Err(StoreError::Closed)));
 }
@@ -179,7 +176,7 @@ fn a_writer_that_ends_leaves_nobody_waiting() {
 fn no_arrival_is_slept_through() {
     let queue = Queue::<Told>::new();
     thread::scope(|scope| {
-        scope.spawn(|| run(&queue, Told::default(), &Standing, |_| ()));
+        scope.spawn(|| run(&queue, Told::default(), &Standing, &|_| ()));
         let callers: Vec<_> = (0..4_u128)
             .map(|caller| {
                 let queue = &queue;
@@ -208,7 +205,7 @@ fn a_deadline_that_has_passed_is_never_decided() {
     queue.close();
     let backend = Told::default();
     let seen = Arc::clone(&backend.seen);
-    run(&queue, backend, &Standing, |_| ());
+    run(&queue, backend, &Standing, &|_| ());
     assert_eq!(late.try_recv().expect("it is answered"), Err(SubmitError::Expired));
     assert!(live.try_recv().expect("it is answered").is_ok());
     assert_eq!(*seen.lock().expect("no test panics under it"), [vec![1]]);

@@ -8,7 +8,7 @@ use onsale_core::event::EventStatus;
 use onsale_core::id::{EventNo, HoldId};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::refusal::Refusal;
-use onsale_store::{BATCH_COMMANDS_MAX, CHECKPOINT_PAGES, Options, QUEUE_MAX, SubmitError, WriterStats};
+use onsale_store::{BATCH_COMMANDS_MAX, CHECKPOINT_PAGES, Options, QUEUE_MAX, SubmitError, WriterFigures};
 use rusqlite::Connection;
 
 use crate::world::{
@@ -16,9 +16,8 @@ use crate::world::{
     wait_until,
 };
 
-fn read(stats: &WriterStats) -> (u64, u64) {
-    let of = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::SeqCst);
-    (of(&stats.batches), of(&stats.commands))
+fn read(figures: WriterFigures) -> (u64, u64) {
+    (figures.batches, figures.commands)
 }
 
 fn count(db: &Connection, text: &str) -> i64 {
@@ -33,7 +32,7 @@ fn trifle(world: &World) -> onsale_core::command::Request {
 #[test]
 fn requests_that_wait_are_committed_together_and_answered_when_they_are_durable() {
     let world = hall(2_000, policy());
-    let before = read(world.store.stats());
+    let before = read(world.store.figures());
     let lock = world.lock();
     let place = |seat: u32| world.request(place_hold(&account(&format!("acc_{seat}")), &[seat]));
     let mut asked: Vec<_> = (0..2_000).map(|seat| ask(&world.store, place(seat), None)).collect();
@@ -47,7 +46,7 @@ fn requests_that_wait_are_committed_together_and_answered_when_they_are_durable(
         let id = placed.hold.id.0.to_be_bytes();
         assert!(is_stored.exists([id]).expect("it can be asked"), "answered before it was durable");
     }
-    let after = read(world.store.stats());
+    let after = read(world.store.figures());
     assert_eq!(after.1 - before.1, 2_000);
     assert!(after.0 - before.0 < 200, "{} batches for 2,000 commands", after.0 - before.0);
     world.finish();
@@ -94,8 +93,7 @@ fn a_deadline_that_passes_while_it_waits_leaves_nothing_behind() {
     assert_eq!(at_the_lock.answer(), Err(SubmitError::Expired));
     assert_eq!(in_line.answer(), Err(SubmitError::Expired));
     assert_eq!((world.digits().as_str(), world.event().version), ("000", version));
-    let expired = &world.store.stats().expired;
-    assert_eq!(expired.load(std::sync::atomic::Ordering::SeqCst), 2);
+    assert_eq!(world.store.figures().expired, 2);
     let in_time = ask(&world.store, request(2), Some(Instant::now() + Duration::from_secs(600)));
     assert!(matches!(in_time.outcome(), Outcome::HoldPlaced(_)));
     world.finish();
@@ -145,7 +143,7 @@ fn a_lock_that_does_not_come_fails_a_whole_batch_at_once_and_service_goes_on() {
         );
     }
     // One wait for the one the writer took first, and one for all others: not one for each.
-    let failed = world.store.stats().failed.load(std::sync::atomic::Ordering::SeqCst);
+    let failed = world.store.figures().failed;
     assert!(failed <= 3, "the lock was waited for {failed} times");
     assert_eq!(world.event().version, version);
     drop(lock);

@@ -147,9 +147,13 @@ impl World {
         open(self.folder.path(), &self.clock)
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        self.store.path().expect("the database is a file")
+    }
+
     /// A plain connection to the same file.
     pub(crate) fn db(&self) -> Connection {
-        Connection::open(self.store.path()).expect("the database opens")
+        Connection::open(self.path()).expect("the database opens")
     }
 
     /// Keeps every writer out until it is dropped.

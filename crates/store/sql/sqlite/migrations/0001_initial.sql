@@ -32,12 +32,14 @@ CREATE TABLE events (
   seat_count          INTEGER NOT NULL CHECK (seat_count >= 0),
   price_level_count   INTEGER NOT NULL CHECK (price_level_count >= 0),
   price_version       INTEGER NOT NULL CHECK (price_version >= 0),
-  payment_pending     INTEGER NOT NULL CHECK (payment_pending >= 0)
+  payment_pending     INTEGER NOT NULL CHECK (payment_pending >= 0),
+  -- The home the event has moved to. Nothing of it is decided here any more.
+  elsewhere           TEXT
 ) STRICT;
 
 -- The house: orders what belongs to no event.
 INSERT INTO events VALUES (0, zeroblob(16), 'house', 'XXX', 0, NULL, NULL, 'UTC', 0, 'CLOSED', 1, 0, 1, 1, 1, 1, 'open', 'fifo', 1,
-  'keep', 'allow', 'authorize_then_capture', 1, 0, 0, 0, 0, 0, 0, 0);
+  'keep', 'allow', 'authorize_then_capture', 1, 0, 0, 0, 0, 0, 0, 0, NULL);
 
 CREATE TABLE price_levels (
   event_no INTEGER NOT NULL,

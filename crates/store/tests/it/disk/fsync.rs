@@ -72,8 +72,7 @@ fn after_a_checkpoint_that_could_not_be_synced_the_writer_ends_and_the_next_open
     let disk = Disk::new(11);
     let few = Ground { checkpoint_pages: 20, checkpoint_pages_forced: u32::MAX, ..ground(disk) };
     let mut world = hall_on(SEATS, policy(), few);
-    let looker =
-        Connection::open_with_flags_and_vfs(world.store.path(), OpenFlags::default(), disk.vfs()).unwrap();
+    let looker = Connection::open_with_flags_and_vfs(world.path(), OpenFlags::default(), disk.vfs()).unwrap();
     let copied = || -> i64 { looker.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(2)).unwrap() };
     let mut seats = 0..SEATS;
     let crowd = Crowd::new(&world, disk, SEATS, vec![Receipt::OnSale]);
@@ -82,8 +81,7 @@ fn after_a_checkpoint_that_could_not_be_synced_the_writer_ends_and_the_next_open
         let seat = seats.next().expect("a seat is left");
         crowd.told(place_hold(&account(&format!("acc_{seat}")), &[seat]), &mut chance)
     };
-    let look =
-        Connection::open_with_flags_and_vfs(world.store.path(), OpenFlags::default(), disk.vfs()).unwrap();
+    let look = Connection::open_with_flags_and_vfs(world.path(), OpenFlags::default(), disk.vfs()).unwrap();
     look.execute_batch("BEGIN; SELECT count(*) FROM holds").unwrap();
     let before = copied();
     // Whoever looks keeps the checkpoint from the end of the WAL.

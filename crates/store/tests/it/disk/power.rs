@@ -54,8 +54,8 @@ fn live(seed: u64, disk: Disk, ground: Ground, from: Option<(&Image, &[Receipt])
         crowd.shop(seed.wrapping_mul(2) + half, 6, 10);
         assert_eq!(crowd.unknown.load(Ordering::SeqCst) + crowd.unavailable.load(Ordering::SeqCst), 0);
         receipts = crowd.into_receipts();
-        batches += world.store.stats().batches.load(Ordering::SeqCst);
-        commands += world.store.stats().commands.load(Ordering::SeqCst);
+        batches += world.store.figures().batches;
+        commands += world.store.figures().commands;
         disk.cut_about_every(3, CUTS_AT_OPENING);
         world.reopen(world.options());
     }

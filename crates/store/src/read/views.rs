@@ -1,7 +1,7 @@
 //! What a look brings.
 
 use onsale_core::hold::Hold;
-use onsale_core::id::{OrderId, SeatOrdinal};
+use onsale_core::id::SeatOrdinal;
 use onsale_core::manifest::Manifest;
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::Operation;
@@ -42,8 +42,6 @@ pub struct SeatChanges {
     pub changes: Vec<(u64, SeatOrdinal, u8)>,
     /// Whether the seats were laid out anew in between, so that nothing before counts.
     pub replaced: bool,
-    /// Orders concerned.
-    pub orders: Vec<OrderId>,
 }
 
 /// A hold with what its seats cost.

@@ -1,0 +1,281 @@
+-- Ids are 128 bits (crates/core/src/id.rs), kept as uuid for its size and order, not for its meaning; instants are milliseconds
+-- since 1970 in UTC; money is in minor units. A seat's status is the digit the API shows: 0 available, 1 held, 2 sold, 3 not for
+-- sale. The tables are those of the embedded database, column by column, so that what is read is asked for in the same words.
+
+-- What the same words need: lists and texts kept as JSON, taken apart.
+CREATE FUNCTION each_of(list text) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$ SELECT item::bigint FROM jsonb_array_elements_text(list::jsonb) AS item $$;
+CREATE FUNCTION each_of(object text, path text) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$ SELECT item::bigint FROM jsonb_array_elements_text(coalesce(object::jsonb -> substr(path, 3), '[]')) AS item $$;
+CREATE FUNCTION json_array_length(list text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$ SELECT jsonb_array_length(list::jsonb) $$;
+CREATE FUNCTION json_extract(object text, path text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$ SELECT object::jsonb ->> substr(path, 3) $$;
+
+-- One row for each event changes with each batch: room beside it keeps its versions on one page.
+CREATE TABLE events (
+  event_no            integer PRIMARY KEY CHECK (event_no BETWEEN 0 AND 16777215),
+  event_id            uuid    NOT NULL UNIQUE,
+  name                text    NOT NULL,
+  currency            text    NOT NULL CHECK (length(currency) = 3),
+  starts_at           bigint  NOT NULL,
+  on_sale_at          bigint,
+  off_sale_at         bigint,
+  timezone            text    NOT NULL,
+  created_at          bigint  NOT NULL,
+  status              text    NOT NULL CHECK (status IN ('DRAFT', 'OPEN', 'PAUSED', 'CLOSED')),
+  hold_ttl_ms         bigint  NOT NULL CHECK (hold_ttl_ms > 0),
+  payment_grace_ms    bigint  NOT NULL CHECK (payment_grace_ms >= 0),
+  seats_per_hold_max  bigint  NOT NULL CHECK (seats_per_hold_max > 0),
+  tickets_per_account_max         bigint NOT NULL CHECK (tickets_per_account_max > 0),
+  payment_pending_per_account_max bigint NOT NULL CHECK (payment_pending_per_account_max > 0),
+  payment_pending_max bigint  NOT NULL CHECK (payment_pending_max > 0),
+  admission           text    NOT NULL CHECK (admission IN ('open', 'queue')),
+  queue_order         text    NOT NULL CHECK (queue_order IN ('fifo', 'lottery')),
+  shoppers_max        bigint  NOT NULL CHECK (shoppers_max > 0),
+  in_doubt            text    NOT NULL CHECK (in_doubt IN ('keep', 'release')),
+  orphan_seats        text    NOT NULL CHECK (orphan_seats IN ('allow', 'avoid')),
+  payment             text    NOT NULL CHECK (payment IN ('authorize_then_capture', 'charge')),
+  -- The point of order: the fence, the clock that never runs backwards, the number of the last log entry.
+  epoch               bigint  NOT NULL,
+  clock               bigint  NOT NULL,
+  version             bigint  NOT NULL CHECK (version >= 0),
+  manifest_version    bigint  NOT NULL CHECK (manifest_version >= 0),
+  seat_count          bigint  NOT NULL CHECK (seat_count >= 0),
+  price_level_count   integer NOT NULL CHECK (price_level_count >= 0),
+  price_version       bigint  NOT NULL CHECK (price_version >= 0),
+  payment_pending     bigint  NOT NULL CHECK (payment_pending >= 0),
+  -- The home the event has moved to, or comes from until it has arrived. Nothing of it is decided here meanwhile.
+  elsewhere           text
+) WITH (fillfactor = 10);
+
+-- The house: orders what belongs to no event.
+INSERT INTO events VALUES (0, '00000000-0000-0000-0000-000000000000', 'house', 'XXX', 0, NULL, NULL, 'UTC', 0, 'CLOSED', 1, 0, 1, 1, 1,
+  1, 'open', 'fifo', 1, 'keep', 'allow', 'authorize_then_capture', 1, 0, 0, 0, 0, 0, 0, 0, NULL);
+
+CREATE TABLE price_levels (
+  event_no integer NOT NULL,
+  level    integer NOT NULL,
+  name     text    NOT NULL,
+  color    text,
+  PRIMARY KEY (event_no, level),
+  UNIQUE (event_no, name)
+);
+
+CREATE TABLE prices (
+  event_no      integer NOT NULL,
+  price_version bigint  NOT NULL,
+  level         integer NOT NULL,
+  amount_minor  bigint  CHECK (amount_minor >= 0),
+  PRIMARY KEY (event_no, price_version, level)
+);
+
+CREATE TABLE sections (
+  event_no integer NOT NULL,
+  section  integer NOT NULL,
+  name     text    NOT NULL,
+  PRIMARY KEY (event_no, section)
+);
+
+CREATE TABLE manifest_seats (
+  event_no        integer  NOT NULL,
+  ordinal         integer  NOT NULL,
+  seat_id         text     NOT NULL,
+  section         integer  NOT NULL,
+  row_label       text     NOT NULL,
+  seat_label      text     NOT NULL,
+  x               double precision NOT NULL,
+  y               double precision NOT NULL,
+  accessible      smallint NOT NULL CHECK (accessible IN (0, 1)),
+  companion_of    text,
+  restricted_view smallint NOT NULL CHECK (restricted_view IN (0, 1)),
+  PRIMARY KEY (event_no, ordinal),
+  UNIQUE (event_no, seat_id)
+);
+
+CREATE TABLE ga_areas (
+  event_no    integer NOT NULL,
+  position    integer NOT NULL,
+  ga_area     text    NOT NULL,
+  capacity    bigint  NOT NULL CHECK (capacity > 0),
+  price_level integer NOT NULL,
+  PRIMARY KEY (event_no, position),
+  UNIQUE (event_no, ga_area)
+);
+
+-- Whose each seat is. The key makes "two owners" unwritable; the checks tie the status to its owner. No index but the key, and
+-- room on each page, so that a seat changes hands without a new entry in any index.
+CREATE TABLE seats (
+  event_no        integer  NOT NULL,
+  ordinal         integer  NOT NULL,
+  status          smallint NOT NULL CHECK (status BETWEEN 0 AND 3),
+  hold_id         uuid,
+  hold_expires_at bigint,
+  order_id        uuid,
+  price_level     integer  NOT NULL,
+  version         bigint   NOT NULL,
+  PRIMARY KEY (event_no, ordinal),
+  CHECK ((status IN (1, 2)) = (hold_id IS NOT NULL)),
+  CHECK ((status = 1) = (hold_expires_at IS NOT NULL)),
+  CHECK ((status = 2) = (order_id IS NOT NULL))
+) WITH (fillfactor = 50);
+
+CREATE TABLE holds (
+  hold_id          uuid     NOT NULL PRIMARY KEY,
+  event_no         integer  NOT NULL,
+  account_id       text     NOT NULL,
+  status           text     NOT NULL CHECK (status IN ('ACTIVE', 'PAYMENT_PENDING', 'CONVERTED', 'RELEASED', 'EXPIRED')),
+  expires_at       bigint   NOT NULL,
+  first_expires_at bigint   NOT NULL,
+  created_at       bigint   NOT NULL,
+  seats            text     NOT NULL, -- JSON list of ordinals, ascending
+  price_version    bigint   NOT NULL,
+  total_minor      bigint   NOT NULL CHECK (total_minor >= 0),
+  order_id         uuid,
+  grace_used       smallint NOT NULL CHECK (grace_used IN (0, 1)),
+  in_doubt         smallint NOT NULL CHECK (in_doubt IN (0, 1)),
+  CHECK (in_doubt = 0 OR status = 'PAYMENT_PENDING'),
+  CHECK (status <> 'PAYMENT_PENDING' OR (grace_used = 1 AND order_id IS NOT NULL)),
+  CHECK (expires_at >= first_expires_at)
+);
+-- One order for a hold; most holds never have one, and cost nothing here.
+CREATE UNIQUE INDEX holds_order ON holds (order_id) WHERE order_id IS NOT NULL;
+CREATE INDEX holds_live ON holds (event_no, account_id) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING');
+CREATE INDEX holds_due ON holds (expires_at) WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0;
+
+CREATE TABLE orders (
+  order_id       uuid    NOT NULL PRIMARY KEY,
+  event_no       integer NOT NULL,
+  hold_id        uuid    NOT NULL UNIQUE,
+  account_id     text    NOT NULL,
+  amount_minor   bigint  NOT NULL CHECK (amount_minor >= 0),
+  currency       text    NOT NULL,
+  price_version  bigint  NOT NULL,
+  seat_count     bigint  NOT NULL CHECK (seat_count > 0),
+  status         text    NOT NULL CHECK (status IN ('AWAITING_PAYMENT', 'CONFIRMED', 'CANCELLED', 'EXPIRED')),
+  payment_status text    NOT NULL CHECK (payment_status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN', 'AUTHORIZED', 'DECLINED',
+                                         'CAPTURED', 'VOID_PENDING', 'VOIDED', 'REFUND_PENDING', 'REFUNDED')),
+  paid_by        uuid,
+  created_at     bigint  NOT NULL,
+  confirmed_at   bigint,
+  email          text,
+  return_url     text,
+  CHECK (status <> 'CONFIRMED' OR (paid_by IS NOT NULL AND confirmed_at IS NOT NULL)),
+  CHECK (status NOT IN ('AWAITING_PAYMENT', 'EXPIRED') OR paid_by IS NULL)
+);
+CREATE INDEX orders_sold ON orders (event_no, account_id) WHERE status = 'CONFIRMED';
+
+CREATE TABLE operations (
+  operation_id         uuid    NOT NULL PRIMARY KEY,
+  event_no             integer NOT NULL,
+  order_id             uuid    NOT NULL,
+  seq                  bigint  NOT NULL,
+  kind                 text    NOT NULL CHECK (kind IN ('AUTHORIZE', 'CAPTURE', 'VOID', 'REFUND')),
+  status               text    NOT NULL CHECK (status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN', 'SUCCEEDED', 'FAILED')),
+  target               uuid,
+  reference            text,
+  amount_minor         bigint  NOT NULL CHECK (amount_minor >= 0),
+  currency             text    NOT NULL,
+  payment_method_token text,
+  next_action_url      text,
+  failure_code         text,
+  created_at           bigint  NOT NULL,
+  updated_at           bigint  NOT NULL,
+  due_at               bigint  NOT NULL,
+  tries                bigint  NOT NULL,
+  UNIQUE (order_id, seq),
+  CHECK ((kind = 'AUTHORIZE') = (target IS NULL)),
+  -- A card is kept no longer than its attempt lives.
+  CHECK (payment_method_token IS NULL OR status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN'))
+);
+CREATE UNIQUE INDEX operations_live ON operations (order_id, kind, coalesce(target, '00000000-0000-0000-0000-000000000000'))
+  WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN');
+CREATE UNIQUE INDEX operations_reference ON operations (reference) WHERE kind = 'AUTHORIZE' AND reference IS NOT NULL;
+CREATE INDEX operations_due ON operations (due_at) WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN');
+
+CREATE TABLE cases (
+  case_id       uuid    NOT NULL PRIMARY KEY,
+  event_no      integer NOT NULL,
+  kind          text    NOT NULL,
+  order_id      uuid,
+  operation_id  uuid,
+  opened_at     bigint  NOT NULL,
+  evidence      text    NOT NULL,
+  status        text    NOT NULL CHECK (status IN ('OPEN', 'CLOSED')),
+  owner         text    NOT NULL,
+  next_check_at bigint  NOT NULL,
+  action        text,
+  note          text,
+  actor         text,
+  acted_at      bigint,
+  CHECK (status = 'OPEN' OR action IS NOT NULL)
+);
+CREATE INDEX cases_by_age ON cases (status DESC, opened_at);
+CREATE INDEX cases_of_order ON cases (order_id) WHERE status = 'OPEN' AND order_id IS NOT NULL;
+
+CREATE TABLE callbacks (
+  provider_event_id text    NOT NULL PRIMARY KEY,
+  event_no          integer NOT NULL,
+  digest            uuid    NOT NULL,
+  kind              text    NOT NULL,
+  reference         text,
+  claimed_order     uuid,
+  verdict           text    NOT NULL CHECK (verdict IN ('applied', 'stale', 'conflict', 'already_paid_reconcile', 'refund_pending', 'parked')),
+  received_at       bigint  NOT NULL,
+  due_at            bigint  NOT NULL,
+  case_id           uuid
+);
+CREATE INDEX callbacks_parked ON callbacks (due_at) WHERE verdict = 'parked';
+
+-- A key belongs to an account and a route, whatever the event: the event is that of its first use.
+CREATE TABLE idempotency_keys (
+  key        uuid    NOT NULL PRIMARY KEY,
+  event_no   integer NOT NULL,
+  digest     uuid    NOT NULL,
+  answer     text    NOT NULL,
+  created_at bigint  NOT NULL
+);
+CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
+
+CREATE TABLE log (
+  event_no integer NOT NULL,
+  version  bigint  NOT NULL,
+  at       bigint  NOT NULL,
+  kind     text    NOT NULL,
+  payload  text    NOT NULL,
+  PRIMARY KEY (event_no, version)
+);
+
+CREATE TABLE api_keys (
+  key_id        uuid   NOT NULL PRIMARY KEY,
+  secret_sha256 bytea  NOT NULL UNIQUE,
+  role          text   NOT NULL CHECK (role IN ('operator', 'partner', 'gate', 'reader')),
+  name          text   NOT NULL,
+  created_at    bigint NOT NULL,
+  revoked_at    bigint
+);
+
+-- What this installation signs with.
+CREATE TABLE secrets (
+  name       text   NOT NULL PRIMARY KEY,
+  value      bytea  NOT NULL,
+  created_at bigint NOT NULL
+);
+
+-- Which batches are done. A batch whose commit was not answered is looked up here; when it isn't found it is entered as not
+-- applied, and can then never be.
+CREATE TABLE batches (
+  batch_id uuid     NOT NULL PRIMARY KEY,
+  applied  smallint NOT NULL CHECK (applied IN (0, 1)),
+  at       bigint   NOT NULL
+);
+CREATE INDEX batches_age ON batches (at);
+
+-- Where each event is at home, as this database knows it; read in the main home alone.
+CREATE TABLE directory (
+  event_no  integer NOT NULL PRIMARY KEY,
+  home      text    NOT NULL,
+  -- The home it is on its way to.
+  moving_to text,
+  epoch     bigint  NOT NULL
+);

@@ -1,0 +1,157 @@
+//! A home on a PostgreSQL server: some writers, each with its connection and its queue, and a bounded pool of connections to
+//! read with.
+
+mod apply;
+mod backend;
+mod columns;
+mod link;
+mod load;
+mod pool;
+mod tls;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use onsale_core::id::EventNo;
+
+use crate::error::{OpenError, StoreError};
+use crate::limits::{AWAY_PAUSE, HOME_READERS_MAX, LANES_MAX};
+use crate::look::Parsed;
+use crate::migrate;
+use crate::writer::{self, Clock, Committed, Queue};
+
+use backend::PostgresBackend;
+use pool::Pool;
+
+pub(crate) use link::{Address, Link, any};
+
+/// How a home is opened.
+pub struct HomeOptions {
+    /// What it is called.
+    pub name: String,
+    /// A `postgresql://` URL.
+    pub url: String,
+    /// Where the time of decisions comes from; the database's own clock is what counts, see [`Clock::agreed`].
+    pub clock: Arc<dyn Clock>,
+    /// Whether a database of an older program is brought up to date, or refused. A new one is always made.
+    pub upgrades: bool,
+    /// Whether the server must keep every commit on a standby too.
+    pub needs_standby: bool,
+    /// Writers, at most [`LANES_MAX`].
+    pub lanes: usize,
+}
+
+impl HomeOptions {
+    /// The usual: as many writers as there may be, and no standby asked for.
+    pub fn new(name: &str, url: &str, clock: Arc<dyn Clock>) -> HomeOptions {
+        let (name, url) = (name.to_owned(), url.to_owned());
+        HomeOptions { name, url, clock, upgrades: true, needs_standby: false, lanes: LANES_MAX }
+    }
+}
+
+/// Where connections come from.
+pub(crate) struct Server {
+    address: Address,
+    /// When it could last not be reached.
+    away_since: std::sync::Mutex<Option<Instant>>,
+}
+
+impl Server {
+    fn new(address: Address) -> Server {
+        Server { address, away_since: std::sync::Mutex::new(None) }
+    }
+
+    /// A new connection. A server that could not be reached a moment ago isn't asked again.
+    fn connect(&self, settings: &str) -> Parsed<Link> {
+        let lock = || self.away_since.lock().expect("nothing panics under the lock");
+        if lock().is_some_and(|since: Instant| since.elapsed() < AWAY_PAUSE) {
+            return Err(StoreError::Away(self.address.home.to_string()));
+        }
+        let opened = Link::open(&self.address, settings);
+        *lock() = opened.is_err().then(Instant::now);
+        opened.map_err(|error| {
+            tracing::warn!(
+                home = &*self.address.home,
+                error = &error as &dyn std::error::Error,
+                "A home is away"
+            );
+            StoreError::Unusable(Box::new(error))
+        })
+    }
+
+    fn is_away(&self) -> bool {
+        self.away_since.lock().expect("nothing panics under the lock").is_some()
+    }
+}
+
+/// The writers and readers of one home.
+pub(crate) struct Home {
+    pub(crate) queues: Vec<Arc<Queue<PostgresBackend>>>,
+    server: Arc<Server>,
+    pool: Pool,
+}
+
+impl Home {
+    /// Opens a home: its schema is made or brought up to date, and its writers start.
+    pub(crate) fn open(
+        options: HomeOptions,
+        publish: Arc<dyn Fn(&Committed) + Send + Sync>,
+    ) -> Result<(Home, Vec<JoinHandle<()>>), OpenError> {
+        let address = Address::parse(&options.name, &options.url, options.needs_standby)?;
+        let first = Link::open(&address, "")?;
+        first.be_patient(Duration::from_secs(60));
+        migrate::migrate_postgres(&first, options.upgrades)?;
+        drop(first);
+        let server = Arc::new(Server::new(address));
+        let mut threads = Vec::new();
+        let lanes = options.lanes.clamp(1, LANES_MAX);
+        let mut queues = Vec::new();
+        for lane in 0..lanes {
+            let queue = Queue::new();
+            let (for_thread, clock) = (Arc::clone(&queue), Arc::clone(&options.clock));
+            let (backend, publish) = (PostgresBackend::new(Arc::clone(&server)), Arc::clone(&publish));
+            let thread = std::thread::Builder::new()
+                .name(format!("writer-{lane}"))
+                .spawn(move || writer::run(&for_thread, backend, &*clock, &*publish))
+                .map_err(StoreError::Io)?;
+            threads.push(thread);
+            queues.push(queue);
+        }
+        let pool = Pool::new(Arc::clone(&server), HOME_READERS_MAX);
+        Ok((Home { queues, server, pool }, threads))
+    }
+
+    /// The queue of an event: an event has one, so that its commands are decided together.
+    pub(crate) fn queue(&self, no: EventNo) -> &Queue<PostgresBackend> {
+        &self.queues[no.0 as usize % self.queues.len()]
+    }
+
+    /// Work on a connection of the pool.
+    pub(crate) fn with_link<R>(&self, work: impl Fn(&Link) -> Parsed<R>) -> Parsed<R> {
+        self.pool.with_link(work)
+    }
+
+    /// Whether the server could not be reached when it was last tried.
+    pub(crate) fn is_away(&self) -> bool {
+        self.server.is_away()
+    }
+
+    /// A connection of one's own.
+    pub(crate) fn connect(&self) -> Parsed<Link> {
+        self.server.connect("")
+    }
+
+    /// Lets go of what isn't used.
+    pub(crate) fn close(&self) {
+        self.queues.iter().for_each(|queue| queue.close());
+        self.pool.clear();
+    }
+}
+
+/// A connection to a home for a command, whose database must be at this program's version.
+pub(crate) fn existing(name: &str, url: &str) -> Result<Link, OpenError> {
+    let link = Link::open(&Address::parse(name, url, false)?, "")?;
+    migrate::require_current(crate::look::Look::Postgres(&link))?;
+    Ok(link)
+}
