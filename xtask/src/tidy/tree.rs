@@ -78,7 +78,11 @@ fn read_folder(root: &Path, folder: &str, files: &mut Vec<(String, String)>) -> 
         };
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
+        // In a second working tree `.git` is a file, which says where the repository is.
+        if NOT_OURS.contains(&name.as_str()) {
+            continue;
+        }
+        if kind.is_dir() {
             read_folder(root, &path, files)?;
         } else if kind.is_file() {
             let bytes = fs::read(entry.path()).map_err(failed)?;
