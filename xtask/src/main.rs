@@ -1,4 +1,5 @@
-//! The project's own automation. It uses the standard library alone, so it is built in a moment and needs no network.
+//! The project's own automation. It uses the standard library, and of this workspace what does
+//! too, so it is built in a moment and needs no network.
 
 mod bench;
 mod ci;

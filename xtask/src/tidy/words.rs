@@ -35,6 +35,7 @@ const RULES: &[Rule] = &[
         places: &[
             HERE,
             ("bench/src/scenario/ceiling.rs", "the same rows by hand, for comparison"),
+            ("crates/postgres_server/src/", "asks a server about itself, not about what is kept in it"),
             ("crates/store/", "the store is where SQL is"),
             ("crates/onsale/tests/it/util/database.rs", "does to a database what only another program would"),
         ],
@@ -62,6 +63,7 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/gateway/simulator/", "the provider's deliveries keep their own time"),
             ("crates/onsale/src/http/orders.rs", "how long a caller waits for an order to change"),
             ("crates/onsale/src/http/router.rs", "measures answers"),
+            ("crates/postgres_server/src/lib.rs", "how long it is waited for a server"),
             ("crates/sim/src/main.rs", "measures worlds a second"),
             ("crates/store/src/sqlite/backend.rs", "measures commits"),
             ("crates/store/src/sqlite/open.rs", "how long opening waits for another program"),
@@ -90,6 +92,7 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/server.rs", "lets a load balancer notice before the listeners close"),
             ("crates/onsale/src/worker", "a worker's period"),
             ("crates/store/src/fail_point/", "a step that takes its time, as a test wants it"),
+            ("crates/postgres_server/src/lib.rs", "between two looks at whether a server is there"),
             (
                 "crates/store/src/sqlite/open.rs",
                 "the engine itself doesn't wait for whoever else turns on the WAL",
