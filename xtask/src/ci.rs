@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use onsale_postgres_server::{Place, SHARED_FOLDER, SHARED_SETTINGS, Server};
+
 use crate::steps::{Step, run_steps};
 use crate::tools::{self, cargo, succeed};
 use crate::{openapi, provider_client, tidy};
@@ -14,7 +16,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", run: tidy::run },
     Step { name: "clippy", run: clippy },
     Step { name: "doc", run: doc },
-    Step { name: "test", run: |root| succeed(&mut cargo(root, &["nextest", "run", "--workspace"])) },
+    Step { name: "test", run: test },
     Step { name: "planted bugs", run: planted_bugs },
     Step { name: "openapi", run: openapi::compare },
     Step { name: "provider client", run: provider_client::run },
@@ -28,6 +30,13 @@ fn clippy(root: &Path) -> Result<(), String> {
     let strict = ["--", "-D", "warnings"];
     succeed(&mut cargo(root, &[&whole[..], &strict].concat()))?;
     succeed(&mut cargo(root, &[&whole[..], &["--all-features"], &strict].concat()))
+}
+
+/// All tests, which share one PostgreSQL server: each of them has databases of its own there. It is gone when this ends.
+fn test(root: &Path) -> Result<(), String> {
+    let server = Server::start_with(Place::Memory, SHARED_SETTINGS).map_err(|error| error.to_string())?;
+    println!("PostgreSQL is at {}", server.folder().display());
+    succeed(cargo(root, &["nextest", "run", "--workspace"]).env(SHARED_FOLDER, server.folder()))
 }
 
 /// The program is killed, or fails, or is slow, at each of its fail points. A build of its own: no other has them.

@@ -1,5 +1,6 @@
 //! The programs that the automation calls: how they are called, and how a machine that lacks one gets it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -70,7 +71,33 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     if !answers(&mut cargo(root, &["nextest", "--version"])) {
         succeed(&mut cargo(root, &["install", "cargo-nextest", "--locked"]))?;
     }
+    postgres()?;
     node()
+}
+
+/// PostgreSQL's server and its programs. Debian makes a server of its own after it has installed them, unless it is told
+/// beforehand not to; nothing here needs that one, which would go on running.
+fn postgres() -> Result<(), String> {
+    if postgres_is_there().is_ok() {
+        return Ok(());
+    }
+    let told = Path::new("/etc/postgresql-common/createcluster.conf");
+    if may_install() && !told.exists() {
+        let failed = |error| format!("failed to write {}: {error}", told.display());
+        fs::create_dir_all("/etc/postgresql-common").map_err(failed)?;
+        fs::write(told, "create_main_cluster = false\n").map_err(failed)?;
+    }
+    apt_install(&["postgresql"], "PostgreSQL with its server and pgbench")?;
+    postgres_is_there()
+}
+
+fn postgres_is_there() -> Result<(), String> {
+    let programs = onsale_postgres_server::find_programs().map_err(|error| error.to_string())?;
+    if answers(Command::new(programs.join("pgbench")).arg("--version")) {
+        Ok(())
+    } else {
+        Err(format!("pgbench is missing in {}", programs.display()))
+    }
 }
 
 /// Node and npm, for the provider's own client. A release of Debian may come with an older Node; npm has newer ones.
@@ -108,9 +135,14 @@ pub(crate) fn answers(command: &mut Command) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn apt_install(packages: &[&str], what: &str) -> Result<(), String> {
+/// Are we root on a Debian?
+fn may_install() -> bool {
     let is_root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !is_root || !Path::new("/etc/debian_version").exists() {
+    is_root && Path::new("/etc/debian_version").exists()
+}
+
+fn apt_install(packages: &[&str], what: &str) -> Result<(), String> {
+    if !may_install() {
         return Err(format!(
             "{what} is missing: install it (on Debian: `apt-get install {}`)",
             packages.join(" ")
