@@ -7,6 +7,7 @@ mod audit;
 mod error;
 #[doc(hidden)]
 pub mod fail_point;
+mod homes;
 mod keys;
 mod limits;
 mod look;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use audit::{Audit, Check};
 pub use error::{InspectError, OpenError, StoreError, SubmitError};
+pub use homes::{Home, Homes};
 pub use keys::{ApiKey, Role};
 pub use limits::*;
 pub use names::Named;

@@ -46,6 +46,12 @@ impl Reader<'_> {
         self.0.all(text, &[], |row| Ok((EventNo(row.number(0)?), row.number(1)?)))
     }
 
+    /// Which home each event is at that isn't at the main home; kept in the main home alone.
+    pub fn directory(&self) -> Parsed<Vec<(EventNo, String)>> {
+        let text = "SELECT event_no, home FROM directory";
+        self.0.all(text, &[], |row| Ok((EventNo(row.number(0)?), row.string(1)?)))
+    }
+
     /// An event's manifest and prices; `None` while it has none.
     pub fn manifest(&self, no: EventNo) -> Parsed<Option<ManifestView>> {
         self.0.still(|| self.manifest_now(no))

@@ -156,6 +156,16 @@ impl Store {
         self.upkeep(move |db| upkeep::forget_keys(db, before)).await
     }
 
+    /// Enters the home of an event in this main home's directory. Blocks.
+    pub(crate) fn enter_home(&self, event: EventNo, name: &str) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::File(_) => Ok(()),
+            Engine::Home(home) => {
+                home.with_link(|link| upkeep::enter_home(Look::Postgres(link), event, name))
+            }
+        }
+    }
+
     /// Work that commits by itself: on the file with the writer's own connection, on a server with one of the pool's, in this
     /// thread.
     async fn upkeep<R: Send + 'static>(

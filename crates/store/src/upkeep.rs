@@ -1,6 +1,6 @@
 //! What a database needs beside decisions: keys, secrets, forgetting.
 
-use onsale_core::id::KeyId;
+use onsale_core::id::{EventNo, KeyId};
 use onsale_core::limits::IDEMPOTENCY_TTL_MS;
 use onsale_core::time::Timestamp;
 
@@ -49,4 +49,11 @@ pub(crate) fn forget_keys(db: Look<'_>, before: Timestamp) -> Result<usize, Stor
         db.execute(text, &[before.millis().into(), FORGET_MAX.into()])?;
     }
     Ok(forgotten)
+}
+
+/// Enters the home of an event in the directory, unless it is there already.
+pub(crate) fn enter_home(db: Look<'_>, event: EventNo, home: &str) -> Result<(), StoreError> {
+    let text = "INSERT INTO directory VALUES (?1, ?2, NULL, 1) ON CONFLICT DO NOTHING";
+    db.execute(text, &[event.0.into(), home.into()])?;
+    Ok(())
 }
