@@ -54,7 +54,7 @@ pub(crate) const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// The same for an audit, which looks through everything.
 pub(crate) const AUDIT_PATIENCE: Duration = Duration::from_secs(1_800);
 /// How long the answer to a step of a batch is waited for. Longer than the server itself waits for a lock.
-pub(crate) const STEP_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const STEP_PATIENCE: Duration = Duration::from_secs(6);
 /// How long a commit may take. A server whose standby is gone keeps it waiting until another takes its place; past this it is
 /// asked about instead.
 pub(crate) const COMMIT_PATIENCE: Duration = Duration::from_secs(4);

@@ -145,7 +145,7 @@ impl Home {
     /// Lets go of what isn't used.
     pub(crate) fn close(&self) {
         self.queues.iter().for_each(|queue| queue.close());
-        self.pool.clear();
+        self.pool.close();
     }
 }
 

@@ -42,7 +42,7 @@ impl Reader<'_> {
 
     /// Number and version of each event whose home is here, to see which have moved on.
     pub fn event_versions(&self) -> Parsed<Vec<(EventNo, u64)>> {
-        let text = "SELECT event_no, version FROM events WHERE event_no <> 0 AND elsewhere IS NULL";
+        let text = "SELECT event_no, version FROM events WHERE event_no <> 0 AND elsewhere IS NULL ORDER BY event_no";
         self.0.all(text, &[], |row| Ok((EventNo(row.number(0)?), row.number(1)?)))
     }
 

@@ -25,9 +25,9 @@ use super::{Link, Server, apply, load};
 pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
 
 /// What a writer's connection is set to. A client that has gone must not keep locks: its session ends when the server notices,
-/// and when a transaction stands still. Rows are found by their keys; what the server may guess of a table's size changes nothing
+/// and when a transaction stands still; that is sooner than others lose their patience with the lock. Rows are found by their keys; what the server may guess of a table's size changes nothing
 /// about that.
-const SETTINGS: &str = "SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s';
+const SETTINGS: &str = "SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '3s';
      SET client_connection_check_interval = '1s'; SET default_transaction_isolation = 'read committed';
      SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
 

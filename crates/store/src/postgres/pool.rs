@@ -12,8 +12,9 @@ use super::{Link, Server};
 /// The connections there are.
 struct Idle {
     links: Vec<Link>,
-    /// Connections in use and idle.
+    /// Looks under way.
     open: usize,
+    closed: bool,
 }
 
 /// A bounded pool.
@@ -36,7 +37,7 @@ impl Drop for Place<'_> {
 
 impl Pool {
     pub(super) fn new(server: Arc<Server>, links_max: usize) -> Pool {
-        let idle = Mutex::new(Idle { links: Vec::new(), open: 0 });
+        let idle = Mutex::new(Idle { links: Vec::new(), open: 0, closed: false });
         Pool { server, idle, freed: Condvar::new(), links_max }
     }
 
@@ -67,6 +68,9 @@ impl Pool {
             let left = by.checked_duration_since(Instant::now()).ok_or(StoreError::NoAnswer)?;
             idle = self.freed.wait_timeout(idle, left).expect("nothing panics under the pool's lock").0;
         }
+        if idle.closed {
+            return Err(StoreError::Closed);
+        }
         idle.open += 1;
         let link = idle.links.pop();
         Ok((Place(self), link))
@@ -74,8 +78,9 @@ impl Pool {
 
     /// Keeps a connection that may be used again: not one in the midst of something.
     fn give_back<R>(&self, link: Link, done: &Parsed<R>) {
-        if done.is_ok() {
-            self.idle.lock().expect("nothing panics under the pool's lock").links.push(link);
+        let mut idle = self.idle.lock().expect("nothing panics under the pool's lock");
+        if done.is_ok() && !idle.closed {
+            idle.links.push(link);
         }
     }
 

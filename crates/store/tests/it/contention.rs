@@ -8,9 +8,8 @@ use onsale_core::gateway::IntentState;
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::refusal::Refusal;
 use onsale_core::time::Timestamp;
-use onsale_store::{Options, Store};
 
-use crate::world::{HALL, TestClock, account, ada, hall, ordinals, place_hold, policy, request};
+use crate::world::{HALL, account, ada, hall, ordinals, place_hold, policy, request};
 
 /// sixteen threads, each with its own connections and its own writer; one seat; one winner.
 #[test]
@@ -126,29 +125,6 @@ fn a_message_that_comes_twice_at_once_is_applied_once() {
     drop(other);
     assert_eq!(world.digits(), "2".repeat(10));
     world.finish();
-}
-
-/// The engine itself doesn't wait for another that turns the WAL on at the same instant.
-#[test]
-fn programs_that_start_at_once_make_one_database() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let (clock, start) = (TestClock::new(), Barrier::new(16));
-    for round in 0..10 {
-        let path = folder.path().join(round.to_string());
-        thread::scope(|scope| {
-            for _ in 0..16 {
-                scope.spawn(|| {
-                    start.wait();
-                    let store = Store::open(Options::new(path.clone(), clock.clone()), |_| ());
-                    store.expect("the database opens").read(|db| db.events()).expect("it can be read")
-                });
-            }
-        });
-        let db = rusqlite::Connection::open(path.join("onsale.db")).unwrap();
-        let text = "SELECT count(*) FROM schema_migrations";
-        let applied: i64 = db.query_row(text, [], |row| row.get(0)).unwrap();
-        assert_eq!(applied, 1);
-    }
 }
 
 /// Readers see whole states while writers go on: the log never ends before or after what the seats show.

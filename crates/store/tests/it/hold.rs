@@ -117,7 +117,7 @@ fn a_repeated_request_is_answered_and_not_done_again() {
     let version = world.event().version;
     let again = Decision { replayed: true, ..first.clone() };
     assert_eq!(world.submit_keyed(7, 70, command()), again);
-    world.reopen(world.options());
+    world.reopen_as_it_was();
     assert_eq!(world.submit_keyed(7, 70, command()), again, "across a restart");
     assert_eq!(world.event().version, version, "a replay changes nothing");
 
@@ -145,8 +145,7 @@ fn a_refusal_that_may_pass_is_not_remembered() {
     let many = [0, 1, 2, 3, 4, 5, 6];
     let too_many = world.submit_keyed(1, 1, place_hold(&ada(), &many));
     assert_eq!(too_many.outcome, Outcome::Refused(Refusal::TooManySeats { limit: 6 }));
-    let db = world.db();
-    let kept: i64 = db.query_row("SELECT count(*) FROM idempotency_keys", [], |row| row.get(0)).unwrap();
+    let kept = world.raw().number("SELECT count(*) FROM idempotency_keys");
     assert_eq!(kept, 0);
     world.finish();
 }
@@ -194,7 +193,7 @@ fn a_kept_refusal_is_given_again_across_a_restart() {
         world.submit(Command::SetPrices { event: HALL, manifest_version: 1, levels: vec![(0, 9_900)] });
         ask(checkout(dear, &account("gus")), Refusal::PriceChanged);
     }
-    world.reopen(world.options());
+    world.reopen_as_it_was();
     for (key, (command, refusal)) in (1..).zip(asked) {
         let decision = world.submit_keyed(key, key, command);
         assert_eq!(decision, Decision { outcome: Outcome::Refused(refusal), replayed: true });

@@ -5,9 +5,14 @@ mod batch;
 mod callback;
 mod contention;
 mod disk;
+mod file;
 mod hold;
 mod open;
 mod payment;
 mod read;
 mod sale;
+mod wal;
 mod world;
+
+/// Whether this is the program that tests the store on a server: the same files are part of both.
+const ON_POSTGRES: bool = false;

@@ -11,7 +11,8 @@ use onsale_core::id::HoldId;
 use onsale_store::{InspectError, OpenError, Options, Store, audit_folder, backup_folder};
 use rusqlite::Connection;
 
-use crate::world::{START, TestClock, World, account, ada, ben, hall, open, place_hold, policy, request};
+use crate::file::open;
+use crate::world::{START, TestClock, World, account, ada, ben, hall, place_hold, policy, request};
 
 /// Why a database is not opened, for service or for a look.
 fn refused(folder: &Path) -> (OpenError, InspectError) {

@@ -3,6 +3,7 @@
 
 mod asked;
 mod printed;
+mod raw;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +18,15 @@ use onsale_core::id::{AccountId, EventNo, HoldId, OperationId, OrderId, SeatOrdi
 use onsale_core::idempotency::RequestKey;
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::time::Timestamp;
-use onsale_store::{Clock, Ground, HoldView, Options, OrderView, Store, SubmitError};
-use rusqlite::Connection;
+use onsale_postgres_server::Server;
+use onsale_store::{Clock, Ground, HoldView, HomeOptions, Options, OrderView, Store, SubmitError};
 use tempfile::TempDir;
+
+use crate::ON_POSTGRES;
 
 pub(crate) use asked::ask;
 pub(crate) use printed::{draft, manifest, policy};
+pub(crate) use raw::Raw;
 
 /// The event of most tests.
 pub(crate) const HALL: EventNo = EventNo(1);
@@ -37,6 +41,10 @@ pub(crate) struct TestClock(AtomicI64);
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+
+    fn agreed(&self, _: Timestamp) -> Option<Timestamp> {
+        Some(self.now())
     }
 }
 
@@ -83,12 +91,15 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A folder with a database, its store, and a clock.
+/// A database, its store, and a clock.
 pub(crate) struct World {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<TestClock>,
+    /// Where the database is, when it is a file.
     pub(crate) folder: TempDir,
-    ground: Ground,
+    pub(crate) ground: Ground,
+    /// Where it is on a server.
+    pub(crate) url: String,
     finished: bool,
 }
 
@@ -104,6 +115,17 @@ pub(crate) fn hall_on(seats: u32, policy: Policy, ground: Ground) -> World {
     world
 }
 
+/// What opens an event with so many seats.
+pub(crate) fn opening(no: EventNo, seats: u32, policy: Policy) -> [Command; 4] {
+    let levels = (0..).zip(PRICES).collect();
+    [
+        Command::CreateEvent(Box::new(draft(no, policy))),
+        Command::ReplaceManifest { event: no, manifest: Arc::new(manifest(seats)) },
+        Command::SetPrices { event: no, manifest_version: 1, levels },
+        Command::SetOnSale { event: no, status: EventStatus::Open, actor: "test".to_owned() },
+    ]
+}
+
 impl World {
     /// A new database without an event.
     pub(crate) fn empty() -> World {
@@ -112,55 +134,43 @@ impl World {
 
     /// The database in a folder, or a new one, on a ground of one's own.
     pub(crate) fn on(folder: TempDir, ground: Ground) -> World {
-        let clock = TestClock::new();
-        let options = Options::new(folder.path().to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
-        let store = Store::open(Options { ground, ..options }, |_| ()).expect("the database opens");
-        World { store: Arc::new(store), clock, folder, ground, finished: false }
+        let (clock, url) = (TestClock::new(), fresh_database());
+        let store = Arc::new(open_at(folder.path(), &url, ground, &clock));
+        World { store, clock, folder, ground, url, finished: false }
     }
 
     pub(crate) fn add_event(&self, no: EventNo, seats: u32, policy: Policy) {
-        let levels = (0..).zip(PRICES).collect();
-        for command in [
-            Command::CreateEvent(Box::new(draft(no, policy))),
-            Command::ReplaceManifest { event: no, manifest: Arc::new(manifest(seats)) },
-            Command::SetPrices { event: no, manifest_version: 1, levels },
-            Command::SetOnSale { event: no, status: EventStatus::Open, actor: "test".to_owned() },
-        ] {
+        for command in opening(no, seats, policy) {
             let outcome = self.submit(command);
             assert!(!matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
         }
     }
 
-    pub(crate) fn options(&self) -> Options {
-        let options = Options::new(self.folder.path().to_owned(), Arc::clone(&self.clock) as Arc<dyn Clock>);
-        Options { ground: self.ground, ..options }
-    }
-
-    /// Closes the database and opens it again.
-    pub(crate) fn reopen(&mut self, options: Options) {
+    /// Closes the database and opens it again, as it was.
+    pub(crate) fn reopen_as_it_was(&mut self) {
         self.store.close();
-        self.store = Arc::new(Store::open(options, |_| ()).expect("the database opens again"));
+        self.store = Arc::new(open_at(self.folder.path(), &self.url, self.ground, &self.clock));
     }
 
-    /// Another store on the same file, with its own connections and its own writer, like another process.
+    /// Another store on the same database, with its own connections and its own writers, like another process.
     pub(crate) fn another_store(&self) -> Store {
-        open(self.folder.path(), &self.clock)
+        open_at(self.folder.path(), &self.url, self.ground, &self.clock)
+    }
+
+    /// A plain connection to the same database.
+    pub(crate) fn raw(&self) -> Raw {
+        if ON_POSTGRES { Raw::server(&self.url) } else { Raw::file(self.path()) }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.store.path().expect("the database is a file")
     }
 
-    /// A plain connection to the same file.
-    pub(crate) fn db(&self) -> Connection {
-        Connection::open(self.path()).expect("the database opens")
-    }
-
     /// Keeps every writer out until it is dropped.
-    pub(crate) fn lock(&self) -> Connection {
-        let db = self.db();
-        db.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes now");
-        db
+    pub(crate) fn lock(&self) -> Raw {
+        let raw = self.raw();
+        raw.execute(if ON_POSTGRES { "BEGIN; SELECT 1 FROM events FOR UPDATE" } else { "BEGIN IMMEDIATE" });
+        raw
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -328,9 +338,23 @@ impl Drop for World {
     }
 }
 
-pub(crate) fn open(folder: &Path, clock: &Arc<TestClock>) -> Store {
-    let options = Options::new(folder.to_owned(), Arc::clone(clock) as Arc<dyn Clock>);
-    Store::open(options, |_| ()).expect("the database opens")
+/// An empty database on the server, where that is what is tested.
+fn fresh_database() -> String {
+    if !ON_POSTGRES {
+        return String::new();
+    }
+    let server = Server::shared().expect("a server runs");
+    server.create_database().expect("a database can be made")
+}
+
+fn open_at(folder: &Path, url: &str, ground: Ground, clock: &Arc<TestClock>) -> Store {
+    let clock = Arc::clone(clock) as Arc<dyn Clock>;
+    let opened = if ON_POSTGRES {
+        Store::connect(HomeOptions::new("main", url, clock), |_| ())
+    } else {
+        Store::open(Options { ground, ..Options::new(folder.to_owned(), clock) }, |_| ())
+    };
+    opened.expect("the database opens")
 }
 
 pub(crate) fn place_hold(account: &AccountId, seats: &[u32]) -> Command {

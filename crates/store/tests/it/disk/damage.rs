@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 use super::crowd::{Crowd, Receipt, missing};
 use super::ground;
-use crate::world::{START, TestClock, World, account, hall_on, open, place_hold, policy};
+use crate::file::open;
+use crate::world::{START, TestClock, World, account, hall_on, place_hold, policy};
 
 const PAGE: usize = 4_096;
 

@@ -16,8 +16,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::crowd::{Crowd, Receipt, missing};
 use super::ground;
 use super::power::{Tally, losses, seeds};
+use crate::file::open;
 use crate::world::{
-    HALL, TestClock, World, account, ada, ben, draft, hall_on, manifest, open, place_hold, policy, wait_until,
+    HALL, TestClock, World, account, ada, ben, draft, hall_on, manifest, place_hold, policy, wait_until,
 };
 
 const SEATS: u32 = 160;

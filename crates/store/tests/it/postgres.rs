@@ -1,0 +1,14 @@
+//! The same tests over a PostgreSQL server, a database of its own for each, and those that only a server can have.
+
+mod batch;
+mod callback;
+mod contention;
+mod hold;
+mod payment;
+mod read;
+mod sale;
+mod server;
+mod world;
+
+/// Whether this is the program that tests the store on a server: the same files are part of both.
+const ON_POSTGRES: bool = true;
