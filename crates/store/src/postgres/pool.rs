@@ -84,10 +84,10 @@ impl Pool {
         }
     }
 
-    /// Closes what isn't used.
-    pub(super) fn clear(&self) {
-        let links =
-            std::mem::take(&mut self.idle.lock().expect("nothing panics under the pool's lock").links);
-        drop(links);
+    /// Closes what isn't used, and opens nothing more.
+    pub(super) fn close(&self) {
+        let mut idle = self.idle.lock().expect("nothing panics under the pool's lock");
+        idle.closed = true;
+        idle.links.clear();
     }
 }
