@@ -127,6 +127,14 @@ impl Home {
         &self.queues[no.0 as usize % self.queues.len()]
     }
 
+    /// Work that changes something by itself, on a connection of the pool.
+    pub(crate) fn upkeep<R>(&self, work: impl Fn(&Link) -> Parsed<R>) -> Parsed<R> {
+        if self.pool.is_closed() {
+            return Err(StoreError::Closed);
+        }
+        self.with_link(work)
+    }
+
     /// Work on a connection of the pool.
     pub(crate) fn with_link<R>(&self, work: impl Fn(&Link) -> Parsed<R>) -> Parsed<R> {
         self.pool.with_link(work)

@@ -160,9 +160,7 @@ impl Store {
     pub(crate) fn enter_home(&self, event: EventNo, name: &str) -> Result<(), StoreError> {
         match &self.engine {
             Engine::File(_) => Ok(()),
-            Engine::Home(home) => {
-                home.with_link(|link| upkeep::enter_home(Look::Postgres(link), event, name))
-            }
+            Engine::Home(home) => home.upkeep(|link| upkeep::enter_home(Look::Postgres(link), event, name)),
         }
     }
 
@@ -175,7 +173,7 @@ impl Store {
         let file = match &self.engine {
             Engine::File(file) => file,
             Engine::Home(home) => {
-                return tokio::task::block_in_place(|| home.with_link(|link| work(Look::Postgres(link))));
+                return tokio::task::block_in_place(|| home.upkeep(|link| work(Look::Postgres(link))));
             }
         };
         let (reply, answer) = oneshot::channel();

@@ -68,9 +68,6 @@ impl Pool {
             let left = by.checked_duration_since(Instant::now()).ok_or(StoreError::NoAnswer)?;
             idle = self.freed.wait_timeout(idle, left).expect("nothing panics under the pool's lock").0;
         }
-        if idle.closed {
-            return Err(StoreError::Closed);
-        }
         idle.open += 1;
         let link = idle.links.pop();
         Ok((Place(self), link))
@@ -84,7 +81,12 @@ impl Pool {
         }
     }
 
-    /// Closes what isn't used, and opens nothing more.
+    /// Whether it has been closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.idle.lock().expect("nothing panics under the pool's lock").closed
+    }
+
+    /// Closes what isn't used, and keeps nothing more.
     pub(super) fn close(&self) {
         let mut idle = self.idle.lock().expect("nothing panics under the pool's lock");
         idle.closed = true;
