@@ -253,10 +253,7 @@ pub(crate) fn ended(sim: &mut Sim) -> Result<(), Broken> {
     sim.ledger.compare(&sim.database.world)?;
     money(sim)?;
     let now = sim.clock(0);
-    match &mut sim.database.sqlite {
-        Some(sqlite) => sqlite.audit(0, now, &[]),
-        None => Ok(()),
-    }
+    sim.database.real.iter_mut().try_for_each(|real| real.audit(0, now, &[]))
 }
 
 fn open(sim: &Sim) -> String {

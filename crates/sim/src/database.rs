@@ -1,7 +1,7 @@
-//! The database of a world: the store in memory, and in some worlds the real one beside it, which must come to the very
+//! The database of a world: the store in memory, and in some worlds the real ones beside it, which must come to the very
 //! same decisions. In memory a shell's look may also see rows of a moment ago.
 
-mod sqlite;
+mod real;
 
 use std::collections::VecDeque;
 use std::slice;
@@ -16,7 +16,7 @@ use onsale_world::World;
 
 use crate::Broken;
 
-pub(crate) use sqlite::Sqlite;
+pub(crate) use real::Real;
 
 /// States that a look may still see.
 const PAST_MAX: usize = 6;
@@ -24,12 +24,12 @@ const PAST_MAX: usize = 6;
 pub(crate) struct Database {
     pub(crate) world: World,
     past: VecDeque<World>,
-    pub(crate) sqlite: Option<Sqlite>,
+    pub(crate) real: Vec<Real>,
 }
 
 impl Database {
-    pub(crate) fn new(sqlite: Option<Sqlite>) -> Database {
-        Database { world: World::new(), past: VecDeque::new(), sqlite }
+    pub(crate) fn new(real: Vec<Real>) -> Database {
+        Database { world: World::new(), past: VecDeque::new(), real }
     }
 
     /// Decides requests in one transaction.
@@ -50,8 +50,8 @@ impl Database {
                 return Err(Broken::new("a batch comes to what its requests come to one by one", what));
             }
         }
-        if let Some(sqlite) = &mut self.sqlite {
-            sqlite.commit(process, requests, &decisions, now)?;
+        for real in &mut self.real {
+            real.commit(process, requests, &decisions, now)?;
         }
         Ok(decisions)
     }
@@ -94,8 +94,8 @@ impl Database {
         let is_due = |operation: &&Operation| operation.status.is_live() && operation.due_at <= now;
         let mut due: Vec<Operation> = self.rows(ago).operations.values().filter(is_due).cloned().collect();
         due.sort_by_key(|operation| (operation.due_at, operation.id));
-        if let Some(sqlite) = &mut self.sqlite {
-            sqlite.compare_due_operations(process, now, &due)?;
+        for real in &mut self.real {
+            real.compare_due_operations(process, now, &due)?;
         }
         due.truncate(limit);
         Ok(due)
@@ -106,8 +106,8 @@ impl Database {
         let is_due = |hold: &&Hold| hold.status.is_live() && !hold.in_doubt && hold.expires_at <= now;
         let mut due: Vec<HoldId> = self.world.holds.values().filter(is_due).map(|hold| hold.id).collect();
         due.sort();
-        if let Some(sqlite) = &mut self.sqlite {
-            sqlite.compare_due_holds(process, now, &due)?;
+        for real in &mut self.real {
+            real.compare_due_holds(process, now, &due)?;
         }
         Ok(due)
     }
@@ -116,8 +116,8 @@ impl Database {
     pub(crate) fn due_callbacks(&mut self, process: usize, now: Timestamp) -> Result<Vec<Callback>, Broken> {
         let is_due = |row: &&Callback| row.verdict == Verdict::Parked && row.due_at <= now;
         let due: Vec<Callback> = self.world.callbacks.values().filter(is_due).cloned().collect();
-        if let Some(sqlite) = &mut self.sqlite {
-            sqlite.compare_due_callbacks(process, now, &due)?;
+        for real in &mut self.real {
+            real.compare_due_callbacks(process, now, &due)?;
         }
         Ok(due)
     }

@@ -23,7 +23,7 @@ mod trace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use coverage::{Coverage, Sometimes};
-use database::Sqlite;
+use database::Real;
 use onsale_world::World;
 use onsale_world::invariants::INVARIANTS;
 pub use plan::{Spared, Trouble};
@@ -44,11 +44,38 @@ impl Broken {
     }
 }
 
+/// Which real stores decide beside the one in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Beside {
+    /// None.
+    #[default]
+    Nothing,
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// Both.
+    Both,
+}
+
+impl Beside {
+    fn databases(self, processes: usize) -> Vec<Real> {
+        let file = || Real::file(processes);
+        let server = || Real::server(processes);
+        match self {
+            Beside::Nothing => vec![],
+            Beside::Sqlite => vec![file()],
+            Beside::Postgres => vec![server()],
+            Beside::Both => vec![file(), server()],
+        }
+    }
+}
+
 /// How a world is run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
-    /// Whether the real store decides beside the one in memory.
-    pub on_sqlite: bool,
+    /// Which real stores decide beside the one in memory.
+    pub beside: Beside,
     /// Whether the whole trace is kept, and not only its end.
     pub whole_trace: bool,
     /// Troubles that the world is spared.
@@ -115,8 +142,4 @@ pub fn shrink(report: Report, mut options: Options) -> (Report, Options) {
 /// Keeps panics, which are findings here, from being printed.
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|_| ()));
-}
-
-fn sqlite(options: Options, processes: usize) -> Option<Sqlite> {
-    options.on_sqlite.then(|| Sqlite::new(processes))
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
-use onsale_sim::{Coverage, Options, Report, Sometimes, Spared, quiet_panics, run, shrink};
+use onsale_sim::{Beside, Coverage, Options, Report, Sometimes, Spared, quiet_panics, run, shrink};
 
 /// Lines of a trace shown before what was broken.
 const LINES_SHOWN: usize = 60;
@@ -20,7 +20,7 @@ struct Arguments {
     /// The worlds to run, as `0..1000` or one number.
     #[arg(long, default_value = "0..200", value_parser = seeds)]
     seeds: Range<u64>,
-    /// What decides: the store in memory alone, or SQLite beside it.
+    /// What decides: the store in memory alone, or real ones beside it.
     #[arg(long, value_enum, default_value_t = Stores::Memory)]
     store: Stores,
     /// A bug to plant (with the feature `planted-bugs`).
@@ -47,6 +47,19 @@ struct Arguments {
 enum Stores {
     Memory,
     Sqlite,
+    Postgres,
+    Both,
+}
+
+impl Stores {
+    fn beside(self) -> Beside {
+        match self {
+            Stores::Memory => Beside::Nothing,
+            Stores::Sqlite => Beside::Sqlite,
+            Stores::Postgres => Beside::Postgres,
+            Stores::Both => Beside::Both,
+        }
+    }
 }
 
 fn seeds(text: &str) -> Result<Range<u64>, String> {
@@ -66,8 +79,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     quiet_panics();
-    let on_sqlite = arguments.store == Stores::Sqlite;
-    let options = Options { on_sqlite, whole_trace: false, spared: arguments.spare };
+    let options = Options { beside: arguments.store.beside(), whole_trace: false, spared: arguments.spare };
     if let Some(seed) = arguments.trace {
         let report = run(seed, Options { whole_trace: true, ..options });
         report.lines.iter().for_each(|line| println!("{line}"));
@@ -160,7 +172,12 @@ fn tell(report: &Report, arguments: &Arguments, options: Options, lines: usize) 
         report.lines[from..].iter().for_each(|line| println!("{line}"));
     }
     println!("\nseed {} broke: {}\n{}", report.seed, broken.check, broken.what);
-    let store = if arguments.store == Stores::Sqlite { " --store sqlite" } else { "" };
+    let store = match arguments.store {
+        Stores::Memory => "",
+        Stores::Sqlite => " --store sqlite",
+        Stores::Postgres => " --store postgres",
+        Stores::Both => " --store both",
+    };
     let bug = arguments.bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
     let spare = match options.spared == Spared::default() {
         true => String::new(),

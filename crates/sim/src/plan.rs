@@ -126,7 +126,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn draw(chance: &mut Chance, on_sqlite: bool) -> Plan {
+    pub(crate) fn draw(chance: &mut Chance, is_real: bool) -> Plan {
         let mut row = event(HALL);
         let charge = chance.percent(20);
         row.policy.hold_ttl_ms = chance.of(&[20_000, 30_000, 60_000]);
@@ -138,7 +138,7 @@ impl Plan {
         row.policy.payment_pending_max = chance.of(&[2, 3, 50]);
         row.policy.payment = if charge { PaymentMode::Charge } else { PaymentMode::AuthorizeThenCapture };
         let grain_ms = chance.of(&[1, 1, 500, 1_000]);
-        let safety_ms = if on_sqlite { 90_000 } else { chance.of(&[120_000, 200_000, 300_000]) };
+        let safety_ms = if is_real { 90_000 } else { chance.of(&[120_000, 200_000, 300_000]) };
         let cruel = chance.percent(60);
         let some = |chance: &mut Chance, choices: &[usize]| if cruel { chance.of(choices) } else { 0 };
         let outage = chance.percent(25).then(|| {
@@ -163,7 +163,7 @@ impl Plan {
             refuses: chance.of(&[0, 2, 5]),
             store_faults: some(chance, &[0, 20, 80]),
             crashes: some(chance, &[0, 6, 20]),
-            stale: if on_sqlite { 0 } else { some(chance, &[0, 10, 30]) },
+            stale: if is_real { 0 } else { some(chance, &[0, 10, 30]) },
             expirer_ms: chance.of(&[2_500, 2_500, 45_000]),
             skew_ms: some(chance, &[0, 1_000, 3_000]) as i64,
             outage,

@@ -124,8 +124,8 @@ impl Sim {
         let ended = Process { life: one.life, skew: one.skew, ..Process::default() };
         let ended = std::mem::replace(&mut self.processes[process], ended);
         self.not_acknowledged(ended.judgings.into_values());
-        if let Some(sqlite) = &mut self.database.sqlite {
-            sqlite.crash(process);
+        for real in &mut self.database.real {
+            real.crash(process);
         }
         let wait = self.chance.of(&[0, 200, 3_000, 15_000, 70_000]);
         self.after(wait, Event::Start { process });

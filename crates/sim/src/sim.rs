@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::process::{News, Process, Worker};
 use crate::provider::{Message, Provider, Sent};
 use crate::trace::Trace;
-use crate::{Broken, Options, checks};
+use crate::{Beside, Broken, Options, checks};
 
 /// When worlds begin.
 const BEGINNING: i64 = 1_800_000_000_000;
@@ -97,9 +97,9 @@ pub(crate) struct Sim {
 impl Sim {
     pub(crate) fn new(seed: u64, options: Options) -> Sim {
         let mut chance = Chance::new(seed);
-        let mut plan = Plan::draw(&mut chance, options.on_sqlite);
+        let mut plan = Plan::draw(&mut chance, options.beside != Beside::Nothing);
         plan.spare(options.spared);
-        let database = Database::new(crate::sqlite(options, plan.processes));
+        let database = Database::new(options.beside.databases(plan.processes));
         let buyers = (0..plan.buyers).map(|at| {
             // Every other buyer is somebody's second device.
             let account = AccountId::parse(&format!("acc_{}", at - at % 3 / 2)).expect("letters and digits");

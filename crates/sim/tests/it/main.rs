@@ -7,21 +7,34 @@ mod worlds;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use onsale_sim::{Coverage, Options, Report, quiet_panics, run};
+use onsale_sim::{Beside, Coverage, Options, Report, quiet_panics, run};
 
 /// Worlds in memory in one run.
 const SEEDS: u64 = 1_000;
-/// Worlds in one run with the real store beside the one in memory.
+/// Worlds in one run with SQLite beside the store in memory.
 const SEEDS_ON_SQLITE: u64 = 100;
+/// Worlds in one run with both real stores beside the one in memory.
+const SEEDS_ON_BOTH: u64 = 40;
 
 /// How most worlds are run.
 fn in_memory() -> Options {
     Options::default()
 }
 
-/// The real store beside the one in memory.
+/// SQLite beside the store in memory.
 fn on_sqlite() -> Options {
-    Options { on_sqlite: true, ..Options::default() }
+    Options { beside: Beside::Sqlite, ..Options::default() }
+}
+
+/// PostgreSQL beside the store in memory.
+#[cfg(feature = "planted-bugs")]
+fn on_postgres() -> Options {
+    Options { beside: Beside::Postgres, ..Options::default() }
+}
+
+/// Both real stores beside the one in memory.
+fn on_both() -> Options {
+    Options { beside: Beside::Both, ..Options::default() }
 }
 
 /// What is planted is planted in the whole process: tests take turns where they share one.

@@ -2,15 +2,15 @@
 //! what is wrong.
 
 use onsale_core::planted::{Bug, plant};
-use onsale_sim::Options;
+use onsale_sim::{Beside, Options};
 
-use crate::{SEEDS, SEEDS_ON_SQLITE, in_memory, on_sqlite, search, turn};
+use crate::{SEEDS, SEEDS_ON_SQLITE, in_memory, on_postgres, on_sqlite, search, turn};
 
 /// The bug is found by one of these checks.
 fn is_found(bug: Bug, options: Options, checks: &[&str]) {
     let _turn = turn();
     plant(Some(bug));
-    let seeds = if options.on_sqlite { SEEDS_ON_SQLITE } else { SEEDS };
+    let seeds = if options.beside != Beside::Nothing { SEEDS_ON_SQLITE } else { SEEDS };
     let (_, found) = search(seeds, options);
     plant(None);
     let found = found.unwrap_or_else(|| panic!("{bug:?} was not found: {}", bug.what()));
@@ -84,9 +84,14 @@ planted! {
     ];
     a_new_key_each_time: NewKeyEachTime, in_memory, ["provider: one key for each operation"];
     an_expiry_that_is_not_logged: ExpiryNotLogged, on_sqlite, ["audit"];
-    sold_tickets_that_are_not_read: SoldNotRead, on_sqlite, ["SQLite decides as the store in memory"];
+    sold_tickets_that_are_not_read: SoldNotRead, on_sqlite, ["the database decides as the store in memory"];
     a_deadline_that_is_not_written: DeadlineNotWritten, on_sqlite, [
-        "SQLite decides as the store in memory", "SQLite shows what the store in memory shows", "audit"
+        "the database decides as the store in memory", "the database shows what the store in memory shows", "audit"
+    ];
+    an_expiry_that_a_server_does_not_log: ExpiryNotLogged, on_postgres, ["audit"];
+    sold_tickets_that_a_server_does_not_read: SoldNotRead, on_postgres, ["the database decides as the store in memory"];
+    a_deadline_that_a_server_does_not_write: DeadlineNotWritten, on_postgres, [
+        "the database decides as the store in memory", "the database shows what the store in memory shows", "audit"
     ];
     rows_read_outside_the_lock: ReadOutsideLock, in_memory, [
         "invariants: log", "invariants: live holds", "invariants: orders", "invariants: seats", "invariants: counters",

@@ -2,7 +2,7 @@
 
 use onsale_sim::{Report, run};
 
-use crate::{SEEDS, SEEDS_ON_SQLITE, in_memory, on_sqlite, search, turn};
+use crate::{SEEDS, SEEDS_ON_BOTH, SEEDS_ON_SQLITE, in_memory, on_both, on_sqlite, search, turn};
 
 /// The report of a world that broke a rule, as a test shows it.
 fn told(report: &Report) -> String {
@@ -28,6 +28,15 @@ fn sqlite_decides_as_the_store_in_memory_and_passes_every_audit() {
     let _turn = turn();
     if let (_, Some(report)) = search(SEEDS_ON_SQLITE, on_sqlite()) {
         panic!("{} (with --store sqlite)", told(&report));
+    }
+}
+
+/// The differential test: every answer of SQLite and of PostgreSQL is that of the store in memory, and so is all that they show.
+#[test]
+fn both_databases_decide_as_the_store_in_memory_and_pass_every_audit() {
+    let _turn = turn();
+    if let (_, Some(report)) = search(SEEDS_ON_BOTH, on_both()) {
+        panic!("{} (with --store both)", told(&report));
     }
 }
 

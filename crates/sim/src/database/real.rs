@@ -1,16 +1,19 @@
-//! The real store: one handle for each process on the same file, one command at a time, so that its threads decide
-//! nothing about the order of things.
+//! The real stores: one handle for each process on the same database. What is asked together is queued together, and then waited
+//! for, so that the writer's thread decides nothing about the order of things.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use onsale_core::command::{Decision, Request};
 use onsale_core::id::HoldId;
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::Callback;
 use onsale_core::time::Timestamp;
-use onsale_store::{Check, Clock, Options, Store};
+use onsale_postgres_server::Server;
+use onsale_store::{Check, Clock, HomeOptions, Options, Store, SubmitError};
 
 use crate::Broken;
 
@@ -24,35 +27,69 @@ impl Clock for Hands {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
     }
+
+    /// Time is the world's, whatever a server's clock says.
+    fn agreed(&self, _: Timestamp) -> Option<Timestamp> {
+        Some(self.now())
+    }
 }
 
-pub(crate) struct Sqlite {
-    folder: tempfile::TempDir,
+/// Which database.
+enum Place {
+    File(tempfile::TempDir),
+    Server(String),
+}
+
+pub(crate) struct Real {
+    place: Place,
     stores: Vec<Option<Store>>,
     clock: Arc<AtomicI64>,
     commits: u64,
 }
 
-impl Sqlite {
-    /// A new database for so many processes; in memory-backed files where the system has them.
-    pub(crate) fn new(processes: usize) -> Sqlite {
+impl Real {
+    /// A new file for so many processes; in memory-backed files where the system has them.
+    pub(crate) fn file(processes: usize) -> Real {
         let shm = PathBuf::from("/dev/shm");
         let builder = || tempfile::Builder::new().prefix("onsale-sim-").to_owned();
         let folder = match shm.is_dir() {
             true => builder().tempdir_in(&shm).or_else(|_| builder().tempdir()),
             false => builder().tempdir(),
         };
-        let folder = folder.expect("a temporary folder can be made");
+        Real::at(Place::File(folder.expect("a temporary folder can be made")), processes)
+    }
+
+    /// A new database on a server for so many processes.
+    pub(crate) fn server(processes: usize) -> Real {
+        let url = Server::shared().and_then(Server::create_database).expect("a database can be made");
+        Real::at(Place::Server(url), processes)
+    }
+
+    fn at(place: Place, processes: usize) -> Real {
         let clock = Arc::new(AtomicI64::new(0));
-        Sqlite { folder, stores: (0..processes).map(|_| None).collect(), clock, commits: 0 }
+        Real { place, stores: (0..processes).map(|_| None).collect(), clock, commits: 0 }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.place {
+            Place::File(_) => "SQLite",
+            Place::Server(_) => "PostgreSQL",
+        }
     }
 
     /// The handle of a process; opened anew after a crash.
     fn store(&mut self, process: usize) -> &Store {
-        let (path, clock) = (self.folder.path().to_owned(), Arc::clone(&self.clock));
+        let (place, clock) = (&self.place, Arc::clone(&self.clock));
         self.stores[process].get_or_insert_with(|| {
-            let options = Options::new(path, Arc::new(Hands(clock)));
-            Store::open(options, |_| ()).expect("the database opens")
+            let clock = Arc::new(Hands(clock));
+            let opened = match place {
+                Place::File(folder) => Store::open(Options::new(folder.path().to_owned(), clock), |_| ()),
+                // One writer: what is asked together is then decided in one transaction, whatever the events.
+                Place::Server(url) => {
+                    Store::connect(HomeOptions { lanes: 1, ..HomeOptions::new("main", url, clock) }, |_| ())
+                }
+            };
+            opened.expect("the database opens")
         })
     }
 
@@ -69,12 +106,24 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<(), Broken> {
         self.clock.store(now.millis(), Ordering::SeqCst);
-        for (request, expected) in requests.iter().zip(expected) {
-            match self.store(process).submit_blocking(request.clone()) {
+        let name = self.name();
+        let store = self.store(process);
+        // Each is in the queue once it has been polled.
+        let mut asked: Vec<Asked<'_>> = Vec::new();
+        for request in requests {
+            let mut waiting: Asked<'_> = Box::pin(store.submit(request.clone(), None));
+            let answer = match waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(answer) => Box::pin(std::future::ready(answer)),
+                Poll::Pending => waiting,
+            };
+            asked.push(answer);
+        }
+        for ((request, expected), asked) in requests.iter().zip(expected).zip(asked) {
+            match blocking(asked) {
                 Ok(decision) if decision == *expected => {}
                 other => {
-                    let what = format!("{request:?}\nin memory: {expected:?}\nin SQLite: {other:?}");
-                    return Err(Broken::new("SQLite decides as the store in memory", what));
+                    let what = format!("{request:?}\nin memory: {expected:?}\nin {name}: {other:?}");
+                    return Err(Broken::new("the database decides as the store in memory", what));
                 }
             }
         }
@@ -134,10 +183,29 @@ impl Sqlite {
     }
 }
 
+type Asked<'a> = Pin<Box<dyn Future<Output = Result<Decision, SubmitError>> + 'a>>;
+
+/// Waits in this thread.
+fn blocking<T>(mut future: Pin<Box<dyn Future<Output = T> + '_>>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
 fn same<T: PartialEq + std::fmt::Debug + ?Sized>(what: &str, found: &T, expected: &T) -> Result<(), Broken> {
     if found == expected {
         return Ok(());
     }
-    let text = format!("{what}\nin memory: {expected:?}\nin SQLite: {found:?}");
-    Err(Broken::new("SQLite shows what the store in memory shows", text))
+    let text = format!("{what}\nin memory: {expected:?}\nin the database: {found:?}");
+    Err(Broken::new("the database shows what the store in memory shows", text))
 }
