@@ -47,8 +47,12 @@ pub(crate) const SERVER_VERSION_MIN: i32 = 140_000;
 pub const LANES_MAX: usize = 4;
 /// Connections for reading, and for upkeep, from one home.
 pub const HOME_READERS_MAX: usize = 8;
-/// How long a connection may take to come about. Longer than a proxy needs to try its servers in turn.
-pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_secs(7);
+/// How long the first connection may take to come about. Longer than a proxy needs to try its servers in turn.
+pub(crate) const FIRST_PATIENCE: Duration = Duration::from_secs(7);
+/// The same while buyers wait: whoever can't be reached in this time is away, and they are told.
+pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_millis(2_500);
+/// How long what was sent may stay unacknowledged by the other machine before a connection is taken for dead.
+pub(crate) const DEAD_PATIENCE: Duration = Duration::from_secs(3);
 /// How long an answer to a look is waited for.
 pub(crate) const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// The same for an audit, which looks through everything.

@@ -9,14 +9,15 @@ mod load;
 mod pool;
 mod tls;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use onsale_core::id::EventNo;
 
 use crate::error::{OpenError, StoreError};
-use crate::limits::{AWAY_PAUSE, HOME_READERS_MAX, LANES_MAX};
+use crate::limits::{AWAY_PAUSE, CONNECT_PATIENCE, FIRST_PATIENCE, HOME_READERS_MAX, LANES_MAX};
 use crate::look::Parsed;
 use crate::migrate;
 use crate::writer::{self, Clock, Committed, Queue};
@@ -54,34 +55,47 @@ impl HomeOptions {
 pub(crate) struct Server {
     address: Address,
     /// When it could last not be reached.
-    away_since: std::sync::Mutex<Option<Instant>>,
+    missed_at: Mutex<Option<Instant>>,
+    is_away: AtomicBool,
 }
 
 impl Server {
     fn new(address: Address) -> Server {
-        Server { address, away_since: std::sync::Mutex::new(None) }
+        Server { address, missed_at: Mutex::new(None), is_away: AtomicBool::new(false) }
     }
 
     /// A new connection. A server that could not be reached a moment ago isn't asked again.
     fn connect(&self, settings: &str) -> Parsed<Link> {
-        let lock = || self.away_since.lock().expect("nothing panics under the lock");
-        if lock().is_some_and(|since: Instant| since.elapsed() < AWAY_PAUSE) {
+        let missed_at = || self.missed_at.lock().expect("nothing panics under the lock");
+        if missed_at().is_some_and(|at| at.elapsed() < AWAY_PAUSE) {
             return Err(StoreError::Away(self.address.home.to_string()));
         }
-        let opened = Link::open(&self.address, settings);
-        *lock() = opened.is_err().then(Instant::now);
-        opened.map_err(|error| {
-            tracing::warn!(
-                home = &*self.address.home,
-                error = &error as &dyn std::error::Error,
-                "A home is away"
-            );
-            StoreError::Unusable(Box::new(error))
-        })
+        match Link::open(&self.address, settings, CONNECT_PATIENCE) {
+            Ok(link) => {
+                *missed_at() = None;
+                self.is_here();
+                Ok(link)
+            }
+            Err(error) => {
+                *missed_at() = Some(Instant::now());
+                if !self.is_away.swap(true, Ordering::AcqRel) {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(home = &*self.address.home, error, "A home is away");
+                }
+                Err(StoreError::Unusable(Box::new(error)))
+            }
+        }
+    }
+
+    /// Notes that the server has answered.
+    fn is_here(&self) {
+        if self.is_away.load(Ordering::Relaxed) && self.is_away.swap(false, Ordering::AcqRel) {
+            tracing::info!(home = &*self.address.home, "A home is back");
+        }
     }
 
     fn is_away(&self) -> bool {
-        self.away_since.lock().expect("nothing panics under the lock").is_some()
+        self.is_away.load(Ordering::Relaxed)
     }
 }
 
@@ -99,7 +113,7 @@ impl Home {
         publish: Arc<dyn Fn(&Committed) + Send + Sync>,
     ) -> Result<(Home, Vec<JoinHandle<()>>), OpenError> {
         let address = Address::parse(&options.name, &options.url, options.needs_standby)?;
-        let first = Link::open(&address, "")?;
+        let first = Link::open(&address, "", FIRST_PATIENCE)?;
         first.be_patient(Duration::from_secs(60));
         migrate::migrate_postgres(&first, options.upgrades)?;
         drop(first);
@@ -159,7 +173,7 @@ impl Home {
 
 /// A connection to a home for a command, whose database must be at this program's version.
 pub(crate) fn existing(name: &str, url: &str) -> Result<Link, OpenError> {
-    let link = Link::open(&Address::parse(name, url, false)?, "")?;
+    let link = Link::open(&Address::parse(name, url, false)?, "", FIRST_PATIENCE)?;
     migrate::require_current(crate::look::Look::Postgres(&link))?;
     Ok(link)
 }

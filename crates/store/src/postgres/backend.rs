@@ -1,7 +1,7 @@
 //! One batch, one transaction on a server: lock and load in one round trip, decide, write in another, commit. What may fail
 //! between here and there is tried again as long as nothing of it can have been done; a commit without an answer is asked about.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,18 +64,16 @@ impl PostgresBackend {
         PostgresBackend { server, link: None, prices: PriceCache::new(), in_doubt: None }
     }
 
-    /// A connection that can be used; the one there is, or another.
-    fn link(&mut self) -> Parsed<&Link> {
-        if self.link.as_ref().is_some_and(|link| !link.is_sound()) {
-            self.link = None;
+    /// A connection that can be used; the one there is, or another. Whoever takes it puts it back when nothing is left under
+    /// way on it; one that isn't put back is closed, and the server undoes what was begun.
+    fn take_link(&mut self) -> Parsed<Link> {
+        if let Some(link) = self.link.take().filter(Link::is_sound) {
+            return Ok(link);
         }
-        if self.link.is_none() {
-            let link = self.server.connect(SETTINGS)?;
-            // A warning about the session's beginning is none about a commit.
-            link.take_warning();
-            self.link = Some(link);
-        }
-        self.link.as_ref().ok_or(StoreError::NoAnswer)
+        let link = self.server.connect(SETTINGS)?;
+        // A warning about the session's beginning is none about a commit.
+        link.take_warning();
+        Ok(link)
     }
 
     /// Finds out what became of a batch whose commit was not answered; whether it is done. Only a commit of one's own that the
@@ -84,18 +82,19 @@ impl PostgresBackend {
         let Some(batch) = self.in_doubt else {
             return Ok(true);
         };
-        let link = self.link()?;
+        let link = self.take_link()?;
         link.be_patient(STEP_PATIENCE);
         link.batch("BEGIN")?;
         let found = link.query(SETTLE, &[Value::Bits(batch.as_u128())]);
-        let applied = match &found {
-            Ok(rows) => rows.first().map(|row| row.get::<_, i16>(0) != 0).ok_or(StoreError::NoAnswer),
-            Err(_) => Err(StoreError::NoAnswer),
-        };
-        let Ok(applied) = applied else {
-            // The batch may still be under way, and then it was waited for in vain.
-            let _ = link.batch("ROLLBACK");
-            return Err(found.err().unwrap_or(StoreError::NoAnswer));
+        let applied = match found {
+            Ok(rows) => rows.first().map(|row| row.get::<_, i16>(0) != 0).ok_or(StoreError::NoAnswer)?,
+            Err(error) => {
+                // The batch may still be under way, and then it was waited for in vain.
+                if link.batch("ROLLBACK").is_ok() {
+                    self.link = Some(link);
+                }
+                return Err(error);
+            }
         };
         link.be_patient(COMMIT_PATIENCE);
         link.batch("COMMIT")?;
@@ -103,7 +102,7 @@ impl PostgresBackend {
             return Err(StoreError::NotReplicated);
         }
         tracing::info!(batch.id = %batch, batch.applied = applied, "A commit in doubt is settled");
-        self.in_doubt = None;
+        (self.in_doubt, self.link) = (None, Some(link));
         Ok(applied)
     }
 
@@ -120,32 +119,32 @@ impl PostgresBackend {
         }
     }
 
-    /// One try of a batch.
+    /// One try of a batch. A panic in it closes the connection.
     fn attempt(&mut self, waiting: &mut Waiting<'_>, late: &BTreeSet<EventNo>) -> Result<Done, Failed> {
-        let mut prices = std::mem::take(&mut self.prices);
-        let done = self.link().map_err(Failed::Outside).and_then(|link| {
-            let done = decide_and_commit(link, &mut prices, waiting, late);
-            if done.is_err() {
-                abandon(link);
+        let link = self.take_link().map_err(Failed::Outside)?;
+        let done = decide_and_commit(&link, &mut self.prices, waiting, late);
+        match &done {
+            Ok(_) => {
+                self.server.is_here();
+                self.link = Some(link);
             }
-            done
-        });
-        self.prices = prices;
-        if let Err(Failed::InDoubt(batch, ..)) = &done {
-            self.in_doubt = Some(*batch);
-            // The server may be long in finding out that nobody waits; a new connection asks.
-            self.link = None;
+            // The server may be long in finding out that nobody waits for the commit; a new connection asks.
+            Err(Failed::InDoubt(batch, ..)) => self.in_doubt = Some(*batch),
+            Err(_) => {
+                if abandon(&link) {
+                    self.link = Some(link);
+                }
+            }
         }
         done
     }
 }
 
-/// Undoes whatever a connection has begun. Where that isn't answered either, the server undoes it when the connection is gone.
-fn abandon(link: &Link) {
-    if link.is_sound() {
-        let _ = link.batch("ROLLBACK");
-    }
+/// Undoes whatever a connection has begun; whether that was answered.
+fn abandon(link: &Link) -> bool {
+    let undone = link.is_sound() && link.batch("ROLLBACK").is_ok();
     link.take_warning();
+    undone
 }
 
 impl Backend for PostgresBackend {
@@ -208,16 +207,16 @@ fn passes(error: &StoreError) -> bool {
         });
     let class = &code.code()[..2];
     is_shared
-        || matches!(class, "08" | "40" | "53" | "57" | "25")
+        || matches!(class, "08" | "25" | "40" | "53" | "57" | "58" | "XX")
         || matches!(*code, SqlState::LOCK_NOT_AVAILABLE)
 }
 
 /// Whether the same may go better at once: not where the server is away, or has no room, or keeps a lock.
 fn is_worth_another(error: &StoreError) -> bool {
     match error {
-        StoreError::Postgres(error) => error
-            .code()
-            .is_none_or(|code| *code != SqlState::LOCK_NOT_AVAILABLE && !code.code().starts_with("53")),
+        StoreError::Postgres(error) => error.code().is_none_or(|code| {
+            *code != SqlState::LOCK_NOT_AVAILABLE && !matches!(&code.code()[..2], "53" | "58" | "XX")
+        }),
         StoreError::NoAnswer | StoreError::NotReplicated => true,
         _ => false,
     }
@@ -231,8 +230,10 @@ fn decide_and_commit(
 ) -> Result<Done, Failed> {
     link.be_patient(STEP_PATIENCE);
     let mut snapshot = Snapshot::default();
+    let mut loaded = VecDeque::new();
     for request in together(waiting.all()) {
         snapshot.want_request(request);
+        loaded.push_back(std::ptr::from_ref(request));
     }
     let clock = waiting.clock();
     let at = |database| {
@@ -246,7 +247,12 @@ fn decide_and_commit(
     };
     fail_point!("transaction.begun", return Err(Failed::NotDone(StoreError::Busy)));
     let mut decisions = Vec::new();
-    for request in together(waiting.locked()) {
+    for request in waiting.locked() {
+        // Some may have run out of time since; the others are still in the order in which they were loaded.
+        while loaded.pop_front_if(|first| !std::ptr::eq(*first, request)).is_some() {}
+        if loaded.pop_front().is_none() {
+            break;
+        }
         if elsewhere.contains(&request.command.event()) {
             decisions.push(Err(SubmitError::Elsewhere));
             continue;

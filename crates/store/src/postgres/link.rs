@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::error::{OpenError, StoreError};
 use crate::look::{Any, Parsed, Value};
 
-use crate::limits::{CONNECT_PATIENCE, READ_PATIENCE, SERVER_VERSION_MIN};
+use crate::limits::{DEAD_PATIENCE, FIRST_PATIENCE, READ_PATIENCE, SERVER_VERSION_MIN};
 
 use super::tls;
 
@@ -37,8 +37,8 @@ impl Address {
         let mut config: Config = url.parse().map_err(wrong)?;
         config
             .application_name("onsale")
-            .connect_timeout(CONNECT_PATIENCE)
-            .tcp_user_timeout(READ_PATIENCE)
+            .connect_timeout(FIRST_PATIENCE)
+            .tcp_user_timeout(DEAD_PATIENCE)
             .keepalives_idle(Duration::from_secs(2))
             .keepalives_interval(Duration::from_secs(1))
             .keepalives_retries(3)
@@ -69,7 +69,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects, sets and checks.
-    pub(crate) fn open(address: &Address, settings: &str) -> Result<Link, OpenError> {
+    pub(crate) fn open(address: &Address, settings: &str, patience: Duration) -> Result<Link, OpenError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| address.unusable(StoreError::Io(error)))?;
         let warned = Arc::new(AtomicBool::new(false));
@@ -82,7 +82,7 @@ impl Link {
                     noting.store(true, Ordering::Release);
                 }
             };
-            let connecting = tokio::time::timeout(CONNECT_PATIENCE, tls::connect(&address.config, heard));
+            let connecting = tokio::time::timeout(patience, tls::connect(&address.config, heard));
             connecting.await.map_err(|_| StoreError::NoAnswer)?
         });
         let client = connected.map_err(|error| address.unusable(error))?;
@@ -92,7 +92,7 @@ impl Link {
             client,
             statements,
             warned,
-            patience: Cell::new(CONNECT_PATIENCE),
+            patience: Cell::new(patience),
             is_broken,
         };
         link.batch("SET client_min_messages = warning; SET DateStyle = 'ISO'; SET statement_timeout = '30s'")

@@ -75,6 +75,9 @@ impl Pool {
 
     /// Keeps a connection that may be used again: not one in the midst of something.
     fn give_back<R>(&self, link: Link, done: &Parsed<R>) {
+        if done.is_ok() {
+            self.server.is_here();
+        }
         let mut idle = self.idle.lock().expect("nothing panics under the pool's lock");
         if done.is_ok() && !idle.closed {
             idle.links.push(link);
