@@ -29,7 +29,8 @@ pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
 /// about that.
 const SETTINGS: &str = "SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '3s';
      SET client_connection_check_interval = '1s'; SET default_transaction_isolation = 'read committed';
-     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
+     SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off;
+     SET enable_bitmapscan = off; SET jit = off";
 
 /// Tells the outcome of a batch for good: who comes first, this or the batch itself, has entered it, and the other waits for it or
 /// comes too late. The row changes in any case, so that the commit that follows is one that waits for the standby.

@@ -148,6 +148,8 @@ macro_rules! texts {
     )*};
 }
 
+// Plans are made once, when tables may be empty yet. A look-up for each row asked for, and OFFSET 0, leave no other way than by the
+// key, however few rows the server believes there are.
 texts! {
     EVENTS = EVENT ", elsewhere FROM events WHERE event_no = ANY($1::int[]) ORDER BY event_no FOR UPDATE";
     KEYS = KEY "FROM idempotency_keys WHERE key = ANY($1::uuid[])";
@@ -159,17 +161,22 @@ texts! {
     OPERATIONS_OF = OPERATION "FROM operations WHERE order_id = ANY($1::uuid[]) ORDER BY order_id, seq";
     CASES_OF = CASE "FROM cases WHERE order_id = ANY($1::uuid[]) AND status = 'OPEN' AND order_id IS NOT NULL ORDER BY case_id";
     HOLDS = HOLD "FROM holds WHERE hold_id = ANY($1::uuid[])";
-    LIVE = HOLD "FROM unnest($1::int[], $2::text[]) AS w (no, account)
-        JOIN holds ON event_no = w.no AND account_id = w.account AND status IN ('ACTIVE', 'PAYMENT_PENDING')";
-    SEATS = SEAT ", event_no FROM unnest($1::int[], $2::int[]) AS w (no, seat) JOIN seats ON event_no = w.no AND ordinal = w.seat";
+    LIVE = HOLD "FROM unnest($1::int[], $2::text[]) AS w (no, account) CROSS JOIN LATERAL (
+            SELECT * FROM holds WHERE event_no = w.no AND account_id = w.account AND status IN ('ACTIVE', 'PAYMENT_PENDING') OFFSET 0
+        ) AS h";
+    SEATS = SEAT ", event_no FROM unnest($1::int[], $2::int[]) AS w (no, seat) CROSS JOIN LATERAL (
+            SELECT * FROM seats WHERE event_no = w.no AND ordinal = w.seat OFFSET 0
+        ) AS s";
 }
 
 const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const PRICES: &str =
     "SELECT event_no, price_version, amount_minor FROM unnest($1::int[], $2::bigint[]) AS w (no, price)
      JOIN prices ON event_no = w.no AND price_version = w.price ORDER BY event_no, price_version, level";
-const SOLD: &str = "SELECT w.no, w.account, coalesce(sum(o.seat_count), 0)::bigint FROM unnest($1::int[], $2::text[]) AS w (no, account)
-     LEFT JOIN orders o ON o.event_no = w.no AND o.account_id = w.account AND o.status = 'CONFIRMED' GROUP BY w.no, w.account";
+const SOLD: &str = "SELECT w.no, w.account, s.sold FROM unnest($1::int[], $2::text[]) AS w (no, account) CROSS JOIN LATERAL (
+         SELECT coalesce(sum(seat_count), 0)::bigint AS sold FROM orders
+         WHERE event_no = w.no AND account_id = w.account AND status = 'CONFIRMED'
+     ) AS s";
 
 /// Asks for all that is wanted in one round trip. Statements run in the order in which they are sent: the locks come first, then
 /// the time, then rows.
