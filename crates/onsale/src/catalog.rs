@@ -2,7 +2,7 @@
 //! database and follows its log; all of it may be behind, and none of it decides anything.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use onsale_core::event::Event;
@@ -10,7 +10,7 @@ use onsale_core::id::{EventNo, SeatOrdinal};
 use onsale_core::log::LogKind;
 use onsale_store::{Committed, ManifestView, Reader, Store, StoreError, fail_point};
 
-use crate::seat_map::{SeatMap, Taken};
+use crate::seat_map::SeatMap;
 
 /// Log entries read in one go when a map has fallen behind; past that it is read anew.
 const CATCH_UP_MAX: u32 = 10_000;
@@ -60,14 +60,37 @@ struct Entry {
     /// The description, the prices or the seats have changed since they were read.
     stale: AtomicBool,
     map: Mutex<Option<SeatMap>>,
-    /// The map has missed entries.
-    behind: AtomicBool,
+    /// The newest version that this process has heard of; changed under the map's lock. A map that isn't there yet has missed
+    /// entries.
+    heard_of: AtomicU64,
+    /// Held by whoever reads the map from the database. Not the map's own lock: the writer needs that one, and must never wait
+    /// for a reading.
+    reading: Mutex<()>,
+}
+
+impl Entry {
+    fn new(no: EventNo) -> Entry {
+        Entry {
+            no,
+            sale: RwLock::new(None),
+            stale: AtomicBool::new(false),
+            map: Mutex::new(None),
+            heard_of: AtomicU64::new(0),
+            reading: Mutex::new(()),
+        }
+    }
+
+    fn last_sale(&self) -> Option<Arc<Sale>> {
+        self.sale.read().expect("nothing panics under a sale's lock").clone()
+    }
 }
 
 /// The events of a server.
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<HashMap<EventNo, Arc<Entry>>>,
+    /// Each event as it was last seen by anyone here: what is shown while its home is away.
+    seen: RwLock<HashMap<EventNo, Event>>,
 }
 
 impl Catalog {
@@ -75,7 +98,7 @@ impl Catalog {
         self.entries.read().expect("nothing panics under the catalog's lock").get(&no).cloned()
     }
 
-    /// Follows a commit. Called by the writer before anyone is answered.
+    /// Called after each commit, before anyone is answered, and with what other processes committed.
     pub(crate) fn follow(&self, committed: &Committed) {
         let mut last: Option<Arc<Entry>> = None;
         for log in &committed.log {
@@ -92,36 +115,55 @@ impl Catalog {
                 entry.stale.store(true, Ordering::Release);
             }
             let mut map = entry.map.lock().expect("nothing panics under a map's lock");
-            if let Some(map) = map.as_mut()
-                && map.take(log) == Taken::Gap
-            {
-                // Another process wrote in between: seats, or anything else.
-                entry.behind.store(true, Ordering::Release);
-                entry.stale.store(true, Ordering::Release);
+            entry.heard_of.fetch_max(log.version, Ordering::Relaxed);
+            if let Some(map) = map.as_mut() {
+                // One that leaves a gap isn't taken, and whoever looks next reads what was missed.
+                map.take(log);
             }
         }
     }
 
-    /// Follows what other processes have committed: marks what the database has moved past.
-    pub(crate) fn follow_others(&self, versions: &[(EventNo, u64)]) {
-        for (no, version) in versions {
-            let Some(entry) = self.entry(*no) else {
-                continue;
-            };
-            let shown = {
-                let map = entry.map.lock().expect("nothing panics under a map's lock");
-                map.as_ref().map(|map| map.version)
-            };
-            if shown.is_some_and(|shown| shown < *version) {
-                entry.behind.store(true, Ordering::Release);
-            }
-            let read = entry.sale.read().expect("nothing panics under a sale's lock").clone();
-            if read.is_some_and(|sale| {
-                sale.event.version < *version && shown.is_none_or(|shown| shown < *version)
-            }) {
-                entry.stale.store(true, Ordering::Release);
+    /// An event has moved on to a version in ways that nobody followed.
+    pub(crate) fn jump(&self, no: EventNo, version: u64) {
+        if let Some(entry) = self.entry(no) {
+            let _map = entry.map.lock().expect("nothing panics under a map's lock");
+            entry.heard_of.fetch_max(version, Ordering::Relaxed);
+            entry.stale.store(true, Ordering::Release);
+        }
+    }
+
+    /// An event has moved to another home: its map is to be read anew, since it is of another epoch.
+    pub(crate) fn moved(&self, no: EventNo) {
+        if let Some(entry) = self.entry(no) {
+            *entry.map.lock().expect("nothing panics under a map's lock") = None;
+            entry.stale.store(true, Ordering::Release);
+        }
+    }
+
+    /// The events that are kept here.
+    pub(crate) fn numbers(&self) -> Vec<EventNo> {
+        self.entries.read().expect("nothing panics under the catalog's lock").keys().copied().collect()
+    }
+
+    /// Keeps events as they were read.
+    pub(crate) fn saw<'a>(&self, events: impl IntoIterator<Item = &'a Event>) {
+        let mut seen = self.seen.write().expect("nothing panics under the catalog's lock");
+        for event in events {
+            if seen.get(&event.no()).is_none_or(|known| known.version < event.version) {
+                seen.insert(event.no(), event.clone());
             }
         }
+    }
+
+    /// An event as it was last seen.
+    pub(crate) fn last_seen(&self, no: EventNo) -> Option<Event> {
+        self.seen.read().expect("nothing panics under the catalog's lock").get(&no).cloned()
+    }
+
+    /// All events that were ever seen and that fit.
+    pub(crate) fn all_seen(&self, fits: impl Fn(EventNo) -> bool) -> Vec<Event> {
+        let seen = self.seen.read().expect("nothing panics under the catalog's lock");
+        seen.values().filter(|event| fits(event.no())).cloned().collect()
     }
 
     /// An event as last read, if that is still what the database says. Never blocks.
@@ -130,7 +172,12 @@ impl Catalog {
         if entry.stale.load(Ordering::Acquire) {
             return None;
         }
-        entry.sale.read().expect("nothing panics under a sale's lock").clone()
+        entry.last_sale()
+    }
+
+    /// An event as last read, whatever has become of it since.
+    pub(crate) fn last_read(&self, no: EventNo) -> Option<Arc<Sale>> {
+        self.entry(no)?.last_sale()
     }
 
     /// Says that what was read of an event can't be right.
@@ -145,37 +192,24 @@ impl Catalog {
         if let Some(sale) = self.fresh(no) {
             return Ok(Some(sale));
         }
-        let before = self.entry(no);
-        if let Some(entry) = &before {
-            // Cleared before the reading: what changes during it marks the entry again.
-            entry.stale.store(false, Ordering::Release);
-        }
-        let known = before
-            .as_ref()
-            .and_then(|entry| entry.sale.read().expect("nothing panics under a sale's lock").clone());
+        // There before the reading: what changes during it marks the entry.
+        let entry = {
+            let mut entries = self.entries.write().expect("nothing panics under the catalog's lock");
+            Arc::clone(entries.entry(no).or_insert_with(|| Arc::new(Entry::new(no))))
+        };
+        entry.stale.store(false, Ordering::Release);
+        let known = entry.last_sale();
         // What could not be read is still to be read.
         let read =
             store.read(|reader| read_sale(reader, no, known.as_deref())).inspect_err(|_| self.doubt(no));
-        let Some(sale) = read? else {
-            return Ok(None);
-        };
-        let sale = Arc::new(sale);
-        let entry = match before {
-            Some(entry) => entry,
-            None => {
-                let mut entries = self.entries.write().expect("nothing panics under the catalog's lock");
-                let fresh = || {
-                    Arc::new(Entry {
-                        no,
-                        sale: RwLock::new(None),
-                        stale: AtomicBool::new(false),
-                        map: Mutex::new(None),
-                        behind: AtomicBool::new(false),
-                    })
-                };
-                Arc::clone(entries.entry(no).or_insert_with(fresh))
+        let sale = match read {
+            Ok(Some(sale)) => Arc::new(sale),
+            nothing => {
+                self.forget_unread(no);
+                return nothing.map(|_| None);
             }
         };
+        self.saw([&sale.event]);
         let mut kept = entry.sale.write().expect("nothing panics under a sale's lock");
         // Whoever read earlier may come later: what has been read since stays.
         let newest = match kept.take() {
@@ -186,40 +220,64 @@ impl Catalog {
         Ok(Some(newest))
     }
 
-    /// Looks at an event's seat map, read from the database or caught up with its log when need be. Blocks.
-    pub(crate) fn with_map<R>(
-        &self,
-        store: &Store,
-        no: EventNo,
-        look: impl FnOnce(&mut SeatMap) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        if self.load(store, no)?.is_none() {
-            return Ok(None);
+    /// Forgets the entry of an event that could never be read: anyone may ask for any number.
+    fn forget_unread(&self, no: EventNo) {
+        let mut entries = self.entries.write().expect("nothing panics under the catalog's lock");
+        if entries.get(&no).is_some_and(|entry| entry.last_sale().is_none()) {
+            entries.remove(&no);
         }
-        let Some(entry) = self.entry(no) else {
-            return Ok(None);
-        };
-        // Held while reading, so that the writer's next entry waits for the map it belongs to.
+    }
+
+    /// Looks at an event's seat map if it shows all that this process has heard of. Never blocks.
+    pub(crate) fn map_now<R>(&self, no: EventNo, look: impl FnOnce(&mut SeatMap) -> R) -> Option<R> {
+        let entry = self.entry(no)?;
         let mut map = entry.map.lock().expect("nothing panics under a map's lock");
-        if entry.behind.swap(false, Ordering::AcqRel)
-            && let Some(stale) = map.as_mut()
-        {
-            let missed = store.read(|reader| reader.seat_changes(entry.no, stale.version, CATCH_UP_MAX));
-            match missed.inspect_err(|_| entry.behind.store(true, Ordering::Release))? {
-                Some(missed) if !missed.replaced => stale.catch_up(missed),
-                _ => *map = None,
+        let heard_of = entry.heard_of.load(Ordering::Relaxed);
+        map.as_mut().filter(|map| map.version >= heard_of).map(look)
+    }
+
+    /// Looks at an event's seat map as it is, however old.
+    pub(crate) fn map_as_it_is<R>(&self, no: EventNo, look: impl FnOnce(&mut SeatMap) -> R) -> Option<R> {
+        let entry = self.entry(no)?;
+        let mut map = entry.map.lock().expect("nothing panics under a map's lock");
+        map.as_mut().map(look)
+    }
+
+    /// Reads an event's seat map from the database, or what it has missed of the log. Blocks.
+    pub(crate) fn bring_up_to_date(&self, store: &Store, no: EventNo) -> Result<(), StoreError> {
+        let Some(entry) = self.entry(no) else {
+            return Ok(());
+        };
+        let _reading = entry.reading.lock().expect("nothing panics while a map is read");
+        let (version, heard_of) = {
+            let map = entry.map.lock().expect("nothing panics under a map's lock");
+            (map.as_ref().map(|map| map.version), entry.heard_of.load(Ordering::Relaxed))
+        };
+        if let Some(version) = version {
+            // Another has read it meanwhile.
+            if version >= heard_of {
+                return Ok(());
+            }
+            let missed = store.read(|reader| reader.seat_changes(no, version, CATCH_UP_MAX))?;
+            if let Some(missed) = missed.filter(|missed| !missed.replaced && missed.version >= heard_of) {
+                let mut map = entry.map.lock().expect("nothing panics under a map's lock");
+                if let Some(map) = map.as_mut() {
+                    map.catch_up(missed);
+                    return Ok(());
+                }
             }
         }
-        if map.is_none() {
-            let digits = store.read(|reader| {
-                fail_point!("catalog.map", return Err(StoreError::Busy));
-                reader.seat_digits(entry.no)
-            })?;
-            *map = digits.map(SeatMap::new);
-            // The map may now be ahead of what was read of the event, and would hide that from `follow_others`.
-            entry.stale.store(true, Ordering::Release);
+        let digits = store.read(|reader| {
+            fail_point!("catalog.map", return Err(StoreError::Busy));
+            reader.seat_digits(no)
+        })?;
+        let mut map = entry.map.lock().expect("nothing panics under a map's lock");
+        match digits.map(SeatMap::new) {
+            // What was followed while this was read is newer.
+            Some(read) if map.as_ref().is_some_and(|shown| shown.version > read.version) => {}
+            read => *map = read,
         }
-        Ok(map.as_mut().map(look))
+        Ok(())
     }
 }
 

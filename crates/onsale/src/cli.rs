@@ -68,9 +68,29 @@ enum ConfigCommand {
 /// Where the database of an installation is.
 #[derive(clap::Args, Clone)]
 pub(crate) struct DataArgs {
-    /// Folder of the database
-    #[arg(long, env = "ONSALE_DATA", default_value = "onsale-data")]
-    pub(crate) data: PathBuf,
+    /// Folder of the database [env: ONSALE_DATA] [default: onsale-data]
+    #[arg(long)]
+    pub(crate) data: Option<PathBuf>,
+    /// A PostgreSQL database instead of the file [env: ONSALE_DATABASE_URL]
+    #[arg(long)]
+    pub(crate) database_url: Option<String>,
+    /// The file of the server's settings: needed when it has more homes than one
+    #[arg(long)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl DataArgs {
+    /// The settings, with what is said here in place of what they say.
+    pub(crate) fn settings(self) -> anyhow::Result<Settings> {
+        Settings::load_with(self.config.as_deref(), |settings| {
+            if let Some(data) = self.data {
+                settings.data = data;
+            }
+            if let Some(url) = self.database_url {
+                settings.set_database_url(url);
+            }
+        })
+    }
 }
 
 /// Runs what the arguments say.

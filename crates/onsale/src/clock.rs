@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use onsale_core::time::Timestamp;
-use onsale_store::Clock;
+use onsale_store::{CLOCKS_APART_MAX, Clock};
 
 /// The clock of the server. In test mode it can be moved, forwards only.
 pub(crate) struct ServerClock(Mode);
@@ -70,6 +70,20 @@ impl Clock for ServerClock {
             }
         }
     }
+
+    /// A clock that tests move has a time of its own. One that runs ahead runs ahead of the database's, with which this
+    /// machine's must agree all the same.
+    fn agreed(&self, database: Timestamp) -> Option<Timestamp> {
+        let apart = database.since_ms(system_now()).unsigned_abs();
+        let agreed = (apart <= CLOCKS_APART_MAX.as_millis() as u64).then_some(database);
+        match &self.0 {
+            Mode::System => agreed,
+            Mode::Still(_) => Some(self.now()),
+            Mode::Ahead(ahead) => {
+                agreed.map(|at| at.plus_ms(*ahead.lock().expect("nothing panics under the clock's lock")))
+            }
+        }
+    }
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is the one place")]
@@ -96,5 +110,20 @@ mod tests {
         assert!(clock.set(at.plus_ms(-1)).is_err());
         assert_eq!(clock.now(), at);
         assert!(ServerClock::system().set(at.plus_ms(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn the_databases_clock_counts_unless_it_is_wrong_or_a_test_has_its_own() {
+        let (now, apart_ms) = (system_now(), CLOCKS_APART_MAX.as_millis() as i64);
+        let (near, far) = (now.plus_ms(-1_000), now.plus_ms(-2 * apart_ms));
+        let system = ServerClock::system();
+        assert_eq!((system.agreed(near), system.agreed(far)), (Some(near), None));
+        let still = ServerClock::movable(false);
+        assert_eq!(still.agreed(far), Some(still.now()));
+        let ahead = ServerClock::movable(true);
+        ahead.set(system_now().plus_ms(3_600_000)).unwrap();
+        let agreed = ahead.agreed(near).unwrap().since_ms(near);
+        assert!((3_599_000..=3_600_000).contains(&agreed), "{agreed}");
+        assert_eq!(ahead.agreed(far), None);
     }
 }

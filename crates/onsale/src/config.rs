@@ -1,17 +1,22 @@
 //! Settings: defaults, a file, the environment, flags; each goes before the one before it. `config.default.toml` says
 //! what each means.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use onsale_core::limits::PROVIDER_TIMEOUT_MS;
+use onsale_store::LANES_MAX;
 use serde::Deserialize;
 
 /// The file that documents every setting; the program reads its defaults from it too, so that it can't be wrong.
 pub(crate) const DEFAULT_TEXT: &str = include_str!("../../../config.default.toml");
 
-/// All settings.
+/// Longest name of a home: it is a label of the metrics and a column of the directory.
+const HOME_NAME_LENGTH_MAX: usize = 64;
+
+/// All settings. Some are secrets, so it can't be printed.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
@@ -28,6 +33,62 @@ pub(crate) struct Settings {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatabaseSettings {
     pub(crate) size_mib_max: u32,
+    pub(crate) name: String,
+    /// Empty where the database is the file.
+    pub(crate) url: String,
+    pub(crate) url_file: PathBuf,
+    pub(crate) standby: Standby,
+    pub(crate) writers: usize,
+    pub(crate) homes: Vec<HomeSettings>,
+}
+
+/// Whether a server must keep every commit on a standby too.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Standby {
+    Any,
+    Required,
+}
+
+/// One more home.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HomeSettings {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) url: String,
+    #[serde(default)]
+    pub(crate) url_file: PathBuf,
+}
+
+impl DatabaseSettings {
+    /// Name and URL of each home, the main one first; it has no URL where it is the file.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let main = (self.name.as_str(), Some(self.url.as_str()).filter(|url| !url.is_empty()));
+        std::iter::once(main)
+            .chain(self.homes.iter().map(|home| (home.name.as_str(), Some(home.url.as_str()))))
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.size_mib_max <= 1 << 20, "database.size_mib_max must be at most 1048576");
+        ensure!((1..=LANES_MAX).contains(&self.writers), "database.writers must be 1 to {LANES_MAX}");
+        let mut names = HashSet::new();
+        for (name, url) in self.homes() {
+            let fits = (1..=HOME_NAME_LENGTH_MAX).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_graphic());
+            ensure!(
+                fits,
+                "a home's name must be 1 to {HOME_NAME_LENGTH_MAX} visible ASCII characters: {name:?} isn't"
+            );
+            ensure!(names.insert(name), "two homes are called {name:?}: each needs a name of its own");
+            ensure!(
+                url.is_some() || self.homes.is_empty(),
+                "database.homes needs database.url too: the directory of events is kept on a server"
+            );
+            ensure!(url != Some(""), "the home {name:?} needs a url or a url_file");
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone, Deserialize)]
@@ -58,6 +119,14 @@ pub(crate) struct LogSettings {
 impl Settings {
     /// Defaults, then a file's settings, then the environment's.
     pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Settings> {
+        Settings::load_with(file, |_| {})
+    }
+
+    /// The same, and then what flags say.
+    pub(crate) fn load_with(
+        file: Option<&Path>,
+        take_flags: impl FnOnce(&mut Settings),
+    ) -> anyhow::Result<Settings> {
         let mut table: toml::Table = DEFAULT_TEXT.parse().context("the defaults are not valid")?;
         if let Some(file) = file {
             let text = std::fs::read_to_string(file)
@@ -68,6 +137,7 @@ impl Settings {
         }
         let mut settings: Settings = table.try_into().context("the settings are not valid")?;
         settings.take_environment(|name| std::env::var(name).ok())?;
+        take_flags(&mut settings);
         settings.check()?;
         Ok(settings)
     }
@@ -97,17 +167,23 @@ impl Settings {
             self.payment.webhook_secrets =
                 secrets.split(',').map(|secret| secret.trim().to_owned()).collect();
         }
-        let file = &self.payment.secret_key_file;
-        if !file.as_os_str().is_empty() {
-            ensure!(
-                self.payment.secret_key.is_empty(),
-                "give payment.secret_key or payment.secret_key_file, not both"
-            );
-            let text = std::fs::read_to_string(file)
-                .with_context(|| format!("failed to read {}", file.display()))?;
-            self.payment.secret_key = text.trim().to_owned();
+        take_file(&mut self.payment.secret_key, &self.payment.secret_key_file, "payment.secret_key")?;
+        match (read("ONSALE_DATABASE_URL"), read("ONSALE_DATABASE_URL_FILE")) {
+            (Some(_), Some(_)) => bail!("give ONSALE_DATABASE_URL or ONSALE_DATABASE_URL_FILE, not both"),
+            (Some(url), None) => self.set_database_url(url),
+            (None, Some(file)) => (self.database.url, self.database.url_file) = (String::new(), file.into()),
+            (None, None) => {}
+        }
+        take_file(&mut self.database.url, &self.database.url_file, "database.url")?;
+        for home in &mut self.database.homes {
+            take_file(&mut home.url, &home.url_file, "the url of a home")?;
         }
         Ok(())
+    }
+
+    /// Puts the main home at an address, whatever was said of it before.
+    pub(crate) fn set_database_url(&mut self, url: String) {
+        (self.database.url, self.database.url_file) = (url, PathBuf::new());
     }
 
     fn check(&self) -> anyhow::Result<()> {
@@ -127,7 +203,7 @@ impl Settings {
             (100..=120_000).contains(&self.http.header_read_timeout_ms),
             "http.header_read_timeout_ms must be 100 to 120000"
         );
-        ensure!(self.database.size_mib_max <= 1 << 20, "database.size_mib_max must be at most 1048576");
+        self.database.check()?;
         ensure!(self.http.drain_ms <= 60_000, "http.drain_ms must be at most 60000");
         if !self.payment.secret_key.is_empty() {
             ensure!(
@@ -137,6 +213,18 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Takes a secret from its file, where there is one.
+fn take_file(secret: &mut String, file: &Path, name: &str) -> anyhow::Result<()> {
+    if file.as_os_str().is_empty() {
+        return Ok(());
+    }
+    ensure!(secret.is_empty(), "give {name} or {name}_file, not both");
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+    *secret = text.trim().to_owned();
+    Ok(())
 }
 
 /// Puts the settings of one table over those of another, member by member.
@@ -169,6 +257,35 @@ mod tests {
         {
             std::fs::write(&file, wrong).unwrap();
             assert!(Settings::load(Some(&file)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn homes_have_names_of_their_own_and_a_url_from_one_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, secret) = (folder.path().join("onsale.toml"), folder.path().join("url"));
+        std::fs::write(&secret, "postgresql://b/b\n").unwrap();
+        let more = |text: &str| format!("[database]\nurl = \"postgresql://a/a\"\n[[database.homes]]\n{text}");
+        let load = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            Settings::load(Some(&file)).map_err(|error| format!("{error:#}"))
+        };
+        let settings = load(&more(&format!("name = \"west\"\nurl_file = {secret:?}\n"))).unwrap();
+        let homes: Vec<_> = settings.database.homes().collect();
+        assert_eq!(homes, [("main", Some("postgresql://a/a")), ("west", Some("postgresql://b/b"))]);
+        assert_eq!(load("").unwrap().database.homes().collect::<Vec<_>>(), [("main", None)]);
+        for (wrong, why) in [
+            (more("name = \"main\"\nurl = \"postgresql://b/b\"\n"), "a name of its own"),
+            (more("name = \"far west\"\nurl = \"postgresql://b/b\"\n"), "visible ASCII"),
+            (more("name = \"west\"\n"), "needs a url"),
+            (more("name = \"west\"\nurl = \"u\"\nport = 7\n"), "unknown field `port`"),
+            (more(&format!("name = \"west\"\nurl = \"u\"\nurl_file = {secret:?}\n")), "not both"),
+            ("[[database.homes]]\nname = \"west\"\nurl = \"u\"\n".to_owned(), "database.url too"),
+            ("[database]\nstandby = \"maybe\"\n".to_owned(), "unknown variant"),
+            ("[database]\nwriters = 0\n".to_owned(), "must be 1 to"),
+        ] {
+            let said = load(&wrong).err().unwrap_or_default();
+            assert!(said.contains(why), "{why:?} is not in {said:?} for {wrong}");
         }
     }
 

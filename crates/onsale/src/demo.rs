@@ -31,6 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::any_port;
 use crate::config::Settings;
+use crate::desk::HomeNo;
 use crate::server::{Mode, Server};
 use crate::telemetry;
 
@@ -166,7 +167,7 @@ async fn perform(server: &Server, folder: &Folder, args: &DemoArgs) -> anyhow::R
     wrong.extend(books::compare_money(&found, &ledger.orders, &report, seats));
     follow::check_map(&crowd).await?;
     let app = Arc::clone(&server.app);
-    let audit = server.app.heavy(move || app.store.audit(app.now())).await?;
+    let audit = server.app.heavy_at(HomeNo::MAIN, move |store| store.audit(app.now())).await?;
     for check in audit.checks.iter().filter(|check| check.violations > 0) {
         wrong.push(format!("{} is broken, {}: {}", check.id, check.title, check.rows.join("; ")));
     }

@@ -1,6 +1,7 @@
 //! The onsale program. `cli` is where it begins, `server` is what it starts, `app` is what everything shares.
 
 mod app;
+mod audits;
 mod auth;
 mod bowl;
 mod callbacks;
@@ -9,6 +10,8 @@ mod cli;
 mod clock;
 mod config;
 mod demo;
+mod desk;
+mod follow;
 mod gateway;
 mod http;
 mod manifest_import;

@@ -12,7 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::app::App;
+use crate::app::{App, AppError};
+use crate::desk::HomeNo;
 
 /// Seconds; the targets of 0.2, 0.25 and 0.3 are among them.
 const LATENCY_BUCKETS: [f64; 14] =
@@ -42,23 +43,17 @@ pub(crate) struct Metrics {
     gauges: Gauges,
 }
 
+/// Names with values. The home is among them where there is more than one.
+type Labels = Vec<(&'static str, Arc<str>)>;
+
 #[derive(Default)]
 struct Gauges {
-    queue: Gauge,
+    queue: Family<Labels, Gauge>,
     connections: Gauge,
-    backlog: Family<BacklogLabel, Gauge>,
-    backlog_age: Family<BacklogLabel, Gauge<f64, AtomicU64>>,
-    writer: Family<WriterLabel, Gauge<f64, AtomicU64>>,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct BacklogLabel {
-    kind: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct WriterLabel {
-    figure: &'static str,
+    backlog: Family<Labels, Gauge>,
+    backlog_age: Family<Labels, Gauge<f64, AtomicU64>>,
+    writer: Family<Labels, Gauge<f64, AtomicU64>>,
+    home_away: Family<Labels, Gauge>,
 }
 
 impl Metrics {
@@ -103,6 +98,11 @@ impl Metrics {
             "What the writer has done since the start, by figure",
             gauges.writer.clone(),
         );
+        registry.register(
+            "onsale_home_away",
+            "Whether a home can't be used at present, by its name",
+            gauges.home_away.clone(),
+        );
         Metrics { registry, requests, holds, callbacks, payments, gauges }
     }
 
@@ -127,30 +127,46 @@ impl Metrics {
         self.payments.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
-    /// The text a scrape gets. Reads the backlog from the database.
-    pub(crate) fn render(&self, app: &App) -> Result<String, onsale_store::StoreError> {
+    /// The text a scrape gets. Reads the backlog from the databases that can be read.
+    pub(crate) async fn render(&self, app: &Arc<App>) -> Result<String, AppError> {
         let now = app.now();
-        for (kind, count, oldest) in app.store.read(|reader| reader.backlog(now))? {
-            let label = BacklogLabel { kind };
-            self.gauges.backlog.get_or_create(&label).set(count as i64);
-            let age_s = oldest.map_or(0.0, |at| now.since_ms(at).max(0) as f64 / 1_000.0);
-            self.gauges.backlog_age.get_or_create(&label).set(age_s);
+        let named = |home: HomeNo, name: &'static str, value: &'static str| {
+            let mut labels: Labels = vec![(name, value.into())];
+            labels.extend(app.has_homes().then(|| ("home", Arc::clone(app.name(home)))));
+            labels
+        };
+        // What can't be read is not shown, rather than shown as it was.
+        self.gauges.backlog.clear();
+        self.gauges.backlog_age.clear();
+        for (home, backlog) in app.read_all(move |reader| reader.backlog(now)).await? {
+            for (kind, count, oldest) in backlog {
+                let labels = named(home, "kind", kind);
+                self.gauges.backlog.get_or_create(&labels).set(count as i64);
+                let age_s = oldest.map_or(0.0, |at| now.since_ms(at).max(0) as f64 / 1_000.0);
+                self.gauges.backlog_age.get_or_create(&labels).set(age_s);
+            }
         }
-        self.gauges.queue.set(app.store.queue_depth() as i64);
         let open = app.connections.iter().map(|stats| stats.open.load(Ordering::Relaxed) as i64);
         self.gauges.connections.set(open.sum());
-        let figures = app.store.figures();
-        for (figure, value, per) in [
-            ("batches", figures.batches, 1.0),
-            ("commands", figures.commands, 1.0),
-            ("refused_queue_full", figures.overloaded, 1.0),
-            ("dropped_past_deadline", figures.expired, 1.0),
-            ("failed_batches", figures.failed, 1.0),
-            ("queue_wait_seconds", figures.queue_wait_us, 1_000_000.0),
-            ("busy_seconds", figures.busy_us, 1_000_000.0),
-        ] {
-            let value = value as f64 / per;
-            self.gauges.writer.get_or_create(&WriterLabel { figure }).set(value);
+        for home in app.all() {
+            let store = app.store(home);
+            let its_name: Labels = vec![("home", Arc::clone(app.name(home)))];
+            self.gauges.home_away.get_or_create(&its_name).set(app.is_away(home).into());
+            let labels = if app.has_homes() { its_name } else { Labels::new() };
+            self.gauges.queue.get_or_create(&labels).set(store.queue_depth() as i64);
+            let figures = store.figures();
+            for (figure, value, per) in [
+                ("batches", figures.batches, 1.0),
+                ("commands", figures.commands, 1.0),
+                ("refused_queue_full", figures.overloaded, 1.0),
+                ("dropped_past_deadline", figures.expired, 1.0),
+                ("failed_batches", figures.failed, 1.0),
+                ("queue_wait_seconds", figures.queue_wait_us, 1_000_000.0),
+                ("busy_seconds", figures.busy_us, 1_000_000.0),
+            ] {
+                let value = value as f64 / per;
+                self.gauges.writer.get_or_create(&named(home, "figure", figure)).set(value);
+            }
         }
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing to a string can't fail");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use onsale_core::id::OrderId;
+use onsale_core::id::{EventNo, OrderId};
 use onsale_store::Committed;
 use tokio::sync::oneshot;
 
@@ -53,6 +53,16 @@ impl OrderWatch {
             for waiter in waiters {
                 let _ = waiter.send(());
             }
+        }
+    }
+
+    /// Wakes the waiters of all orders of an event: which of them have changed isn't known.
+    pub(crate) fn wake_event(&self, event: EventNo) {
+        let mut waiting = self.0.lock().expect("nothing panics under the watch's lock");
+        let woken: Vec<_> = waiting.by_order.extract_if(|order, _| order.event() == event).collect();
+        for waiter in woken.into_iter().flat_map(|(_, waiters)| waiters) {
+            waiting.count -= 1;
+            let _ = waiter.send(());
         }
     }
 

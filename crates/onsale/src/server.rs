@@ -10,19 +10,20 @@ use anyhow::{Context, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use onsale_core::id::{EventNo, KeyId, Seed};
-use onsale_store::{ApiKey, Clock, Options, Role, Store};
+use onsale_store::{ApiKey, Clock, Committed, Home, HomeOptions, Homes, Options, Role, Store};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::app::{App, Followers, Gateways, heavy_reads};
+use crate::app::{App, Gateways, Parts};
 use crate::auth::{self, API_KEY_LENGTH_MIN, Auth};
 use crate::clock::ServerClock;
-use crate::config::Settings;
+use crate::config::{Settings, Standby};
+use crate::desk::HomeNo;
+use crate::follow::Followers;
 use crate::gateway::simulator::{Simulator, SimulatorConfig};
 use crate::gateway::stripe::{Stripe, StripeConfig};
 use crate::http::listener::{self, ListenerLimits};
 use crate::http::router;
-use crate::metrics::Metrics;
 use crate::worker;
 
 /// Calls to the provider at once on behalf of callbacks.
@@ -72,16 +73,20 @@ impl Server {
         allow_files(settings);
         let clock =
             Arc::new(if mode.test { ServerClock::movable(mode.workers) } else { ServerClock::system() });
-        let followers = Arc::new(Followers::default());
-        let following = Arc::clone(&followers);
-        let mut options = Options::new(settings.data.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
-        let size_mib_max = settings.database.size_mib_max;
-        options.pages_max = (size_mib_max > 0).then_some(size_mib_max * PAGES_PER_MIB);
-        let store = Store::open(options, move |committed| following.follow(committed))?;
+        let followers = Arc::new(Followers::new(settings.database.homes().count()));
+        let (opening, clock_of, followed) = (settings.clone(), Arc::clone(&clock), Arc::clone(&followers));
+        // Whoever waits for a server does so in a thread that may.
+        let homes = tokio::task::spawn_blocking(move || open_homes(&opening, &clock_of, &followed)).await??;
         let session_secret =
-            store.secret("session", rand::random::<[u8; 32]>().to_vec(), clock.now()).await?;
+            homes.main().secret("session", rand::random::<[u8; 32]>().to_vec(), clock.now()).await?;
         let auth = Auth::new(&session_secret);
-        first_key(settings, &store, &clock).await?;
+        let keys = {
+            let homes = &homes;
+            tokio::task::block_in_place(|| homes.main().read(|reader| reader.api_keys()))?
+        };
+        if keys.is_empty() {
+            first_key(settings, homes.main(), &clock).await?;
+        }
 
         let (gateway, simulator) = payment(settings, mode).await?;
         let buyers = listener::bind(settings.listen)
@@ -100,21 +105,18 @@ impl Server {
         });
         let (stopping, is_stopping) = watch::channel(false);
         let (closing, is_closing) = watch::channel(false);
-        let app = Arc::new(App {
-            store,
+        let app = Arc::new(App::new(Parts {
+            homes,
             clock,
             auth,
             followers,
             gateway,
-            metrics: Arc::new(Metrics::new()),
             connections: [Arc::clone(&buyers_limits.stats), Arc::clone(&operators_limits.stats)],
-            heavy: heavy_reads(),
             payments_at_once: settings.payment.connections_max,
-            in_flight: Default::default(),
             stopping: is_stopping,
             test_mode: mode.test,
-        });
-        app.reload_keys()?;
+        }));
+        app.reload_keys().await?;
         let mut workers = worker::start_following(&app);
         if !mode.test || mode.workers {
             let mut own = worker::start(&app);
@@ -126,6 +128,16 @@ impl Server {
         ];
         let drain = Duration::from_millis(settings.http.drain_ms);
         Ok(Server { listen, operator_listen, simulator, app, drain, stopping, closing, listeners, workers })
+    }
+
+    /// Waits until a writer has ended by itself: then nothing more is decided there, and the program must start anew.
+    pub(crate) async fn writer_ended(&self) {
+        let mut endings = JoinSet::new();
+        for home in self.app.all() {
+            let app = Arc::clone(&self.app);
+            endings.spawn(async move { app.store(home).ended().await });
+        }
+        endings.join_next().await;
     }
 
     /// Stops: first it says so, then it takes no more, then it finishes what it took.
@@ -140,7 +152,8 @@ impl Server {
         let mut workers = self.workers;
         while workers.join_next().await.is_some() {}
         let app = self.app;
-        let _ = tokio::task::spawn_blocking(move || app.store.close()).await;
+        let close = move || app.homes.all().iter().for_each(|home| home.store.close());
+        let _ = tokio::task::spawn_blocking(close).await;
         if let Some(simulator) = self.simulator {
             simulator.stop().await;
         }
@@ -208,11 +221,40 @@ async fn payment(settings: &Settings, mode: Mode) -> anyhow::Result<(Option<Gate
     Ok((Some(Gateways { for_workers, for_callbacks }), simulator))
 }
 
-/// On an empty database: the operator's key, from the environment, or made and left in a file only its owner can read.
-async fn first_key(settings: &Settings, store: &Store, clock: &ServerClock) -> anyhow::Result<()> {
-    if !store.read(|reader| reader.api_keys())?.is_empty() {
-        return Ok(());
+/// Opens all databases of an installation, and begins to follow them.
+fn open_homes(
+    settings: &Settings,
+    clock: &Arc<ServerClock>,
+    followers: &Arc<Followers>,
+) -> anyhow::Result<Homes> {
+    let mut homes = Vec::new();
+    for (place, (name, url)) in settings.database.homes().enumerate() {
+        let (clock, following) = (Arc::clone(clock) as Arc<dyn Clock>, Arc::clone(followers));
+        let publish = move |committed: &Committed| following.follow(HomeNo(place), committed);
+        let store = match url {
+            Some(url) => {
+                let mut options = HomeOptions::new(name, url, clock);
+                options.needs_standby = settings.database.standby == Standby::Required;
+                options.lanes = settings.database.writers;
+                Store::connect(options, publish)?
+            }
+            None => {
+                let mut options = Options::new(settings.data.clone(), clock);
+                let size_mib_max = settings.database.size_mib_max;
+                options.pages_max = (size_mib_max > 0).then_some(size_mib_max * PAGES_PER_MIB);
+                Store::open(options, publish)?
+            }
+        };
+        followers.begin(&store)?;
+        homes.push(Home { name: name.into(), store });
     }
+    let homes = Homes::new(homes);
+    homes.refresh()?;
+    Ok(homes)
+}
+
+/// For an empty database: the operator's key, from the environment, or made and left in a file only its owner can read.
+async fn first_key(settings: &Settings, store: &Store, clock: &ServerClock) -> anyhow::Result<()> {
     let given = std::env::var("ONSALE_OPERATOR_KEY").ok().filter(|key| !key.is_empty());
     let secret = match &given {
         Some(key) => {
@@ -231,6 +273,8 @@ async fn first_key(settings: &Settings, store: &Store, clock: &ServerClock) -> a
     let digest = auth::digest(&secret);
     if given.is_none() {
         let path = settings.data.join("operator.key");
+        std::fs::create_dir_all(&settings.data)
+            .with_context(|| format!("failed to make the data folder {}", settings.data.display()))?;
         let mut file =
             std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
         // The mode above is for a new file; one that was there keeps its own until it is told otherwise.
@@ -241,6 +285,10 @@ async fn first_key(settings: &Settings, store: &Store, clock: &ServerClock) -> a
     }
     let name = "first operator".to_owned();
     let key = ApiKey { key_id, secret_sha256: digest, role: Role::Operator, name, created_at: clock.now() };
-    store.add_key(key).await?;
+    if let Err(error) = store.add_key(key).await {
+        // Another process may have begun at the same time, with the same key.
+        let known = tokio::task::block_in_place(|| store.read(|reader| reader.api_keys()))?;
+        ensure!(known.iter().any(|key| key.secret_sha256 == digest), error);
+    }
     Ok(())
 }

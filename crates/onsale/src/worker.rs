@@ -11,68 +11,134 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::app::App;
+use crate::app::{App, AppError};
+use crate::desk::HomeNo;
 
 /// How often each worker looks, all in one place.
 const EXPIRER_EVERY: Duration = Duration::from_millis(500);
 const PAYMENTS_EVERY: Duration = Duration::from_millis(500);
 const RECONCILER_EVERY: Duration = Duration::from_secs(5);
-/// How often the server looks for what other processes have committed or revoked.
-const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+/// How often the server reads what other processes have committed, from each home.
+const FOLLOW_EVERY: Duration = Duration::from_millis(100);
+/// How often it reads what the main home alone has: keys that were revoked, events that have moved.
+const MAIN_EVERY: Duration = Duration::from_millis(250);
+/// How often it asks for the duty of each home: when a process dies, its work lies for so long.
+const DUTY_EVERY: Duration = Duration::from_secs(1);
 
-/// Starts all workers; they end when the server stops.
+/// Starts all workers, those of each home by themselves, so that one that is away keeps no other waiting. They end when the
+/// server stops.
 pub(crate) fn start(app: &Arc<App>) -> JoinSet<()> {
     let mut workers = JoinSet::new();
-    let shared = Arc::clone(app);
-    workers.spawn(async move { every(&shared, EXPIRER_EVERY, None, expirer::pass).await });
-    let shared = Arc::clone(app);
-    workers.spawn(async move { payments::run(&shared, PAYMENTS_EVERY).await });
-    let shared = Arc::clone(app);
-    workers.spawn(async move { every(&shared, RECONCILER_EVERY, None, reconciler::pass).await });
+    for home in app.all() {
+        if app.store(home).looks_block() {
+            let shared = Arc::clone(app);
+            workers.spawn(async move { keep_duty(&shared, home).await });
+        }
+        let shared = Arc::clone(app);
+        workers.spawn(async move { on_duty(&shared, home, EXPIRER_EVERY, expirer::pass).await });
+        let shared = Arc::clone(app);
+        workers.spawn(async move { payments::run(&shared, home, PAYMENTS_EVERY).await });
+        let shared = Arc::clone(app);
+        workers.spawn(async move { on_duty(&shared, home, RECONCILER_EVERY, reconciler::pass).await });
+    }
     workers
 }
 
-/// Starts what keeps this process in step with others on the same database.
+/// Starts what keeps this process in step with others on the same databases.
 pub(crate) fn start_following(app: &Arc<App>) -> JoinSet<()> {
     let mut following = JoinSet::new();
+    for home in app.all() {
+        let shared = Arc::clone(app);
+        following.spawn(async move { every(&shared, FOLLOW_EVERY, || follow(&shared, home)).await });
+    }
     let shared = Arc::clone(app);
-    following.spawn(async move { every(&shared, FOLLOW_EVERY, None, follow).await });
+    following.spawn(async move { every(&shared, MAIN_EVERY, || read_main(&shared)).await });
     following
 }
 
-async fn follow(app: &Arc<App>) -> anyhow::Result<()> {
-    let versions = app.store.read(|reader| reader.event_versions())?;
-    app.followers.catalog.follow_others(&versions);
-    app.reload_keys()?;
+/// Reads what others have committed at a home, which also tells whether it still answers.
+async fn follow(app: &Arc<App>, home: HomeNo) -> anyhow::Result<()> {
+    let followers = Arc::clone(&app.followers);
+    if !app.store(home).looks_block() {
+        return Ok(followers.catch_up(home, app.store(home))?);
+    }
+    // Not in turn with other looks, and also when it is silent: else nobody would ever hear that it is back.
+    let shared = Arc::clone(app);
+    let work = move || followers.catch_up(home, shared.store(home)).inspect(|()| shared.desk(home).heard());
+    tokio::task::spawn_blocking(work).await?.map_err(AppError::from)?;
     Ok(())
 }
 
-/// Runs passes of a worker until the server stops. A failed pass is logged, and the next one tries again.
-async fn every<'a, F>(
-    app: &'a Arc<App>,
+async fn read_main(app: &Arc<App>) -> anyhow::Result<()> {
+    app.reload_keys().await?;
+    app.refresh_directory(std::time::Instant::now()).await?;
+    Ok(())
+}
+
+/// Asks for the duty of a home again and again. It is for promptness alone: what is due is due in the database, and two
+/// processes that both do it come to the same end.
+async fn keep_duty(app: &Arc<App>, home: HomeNo) {
+    let mut duty = app.store(home).duty();
+    let (mut ticks, mut stopping) = (interval(DUTY_EVERY), app.stopping.clone());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = stopping.wait_for(|stopping| *stopping) => break,
+            _ = ticks.tick() => {}
+        }
+        let asked = tokio::task::spawn_blocking(move || {
+            let is_ours = duty.is_ours();
+            (duty, is_ours)
+        });
+        let Ok((kept, is_ours)) = asked.await else {
+            break;
+        };
+        duty = kept;
+        app.desk(home).set_on_duty(is_ours);
+    }
+    app.desk(home).set_on_duty(false);
+}
+
+/// Runs passes of a worker for a home while its duty is here.
+async fn on_duty<F>(
+    app: &Arc<App>,
+    home: HomeNo,
     period: Duration,
-    wake: Option<&tokio::sync::Notify>,
-    pass: impl Fn(&'a Arc<App>) -> F,
+    pass: impl Fn(Arc<App>, HomeNo) -> F,
 ) where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let on_duty = || async {
+        match app.desk(home).is_on_duty() {
+            true => pass(Arc::clone(app), home).await,
+            false => Ok(()),
+        }
+    };
+    every(app, period, on_duty).await;
+}
+
+/// Runs passes until the server stops. A failed pass is logged, and the next one tries again.
+async fn every<F>(app: &Arc<App>, period: Duration, pass: impl Fn() -> F)
+where
     F: Future<Output = anyhow::Result<()>>,
 {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stopping = app.stopping.clone();
     loop {
-        let woken = async {
-            match wake {
-                Some(wake) => wake.notified().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => return,
             _ = ticks.tick() => {}
-            () = woken => {}
         }
-        if let Err(error) = pass(app).await {
-            tracing::warn!(error = format!("{error:#}"), "A worker's pass failed; the next one tries again");
+        let Err(error) = pass().await else {
+            continue;
+        };
+        let is_outage = error.downcast_ref::<AppError>().is_some_and(AppError::is_outage);
+        let error = format!("{error:#}");
+        // That a home is away is said where it is found out, and not ten times a second.
+        match is_outage {
+            true => tracing::debug!(error, "A pass failed since a home is away; the next one tries again"),
+            false => tracing::warn!(error, "A worker's pass failed; the next one tries again"),
         }
     }
 }

@@ -27,7 +27,7 @@ pub use homes::{Home, Homes};
 pub use keys::{ApiKey, Role};
 pub use limits::*;
 pub use names::Named;
-pub use postgres::HomeOptions;
+pub use postgres::{Duty, HomeOptions};
 pub use read::{
     CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, Reader,
     SeatChanges, SeatDigits,

@@ -64,6 +64,8 @@ pub(crate) const STEP_PATIENCE: Duration = Duration::from_secs(6);
 pub(crate) const COMMIT_PATIENCE: Duration = Duration::from_secs(4);
 /// How long a commit without an answer is asked about before its callers are told that it is unknown.
 pub(crate) const DOUBT_PATIENCE: Duration = Duration::from_secs(6);
+/// How long an answer about a duty is waited for. It is asked every second, and whoever else could have it waits too.
+pub(crate) const DUTY_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a batch is tried in vain for reasons that pass: a deadlock, a connection that was cut.
 pub(crate) const TRIES_MAX: u32 = 4;
 /// How long a home that could not be reached is left alone, so that those who come meanwhile hear it at once.

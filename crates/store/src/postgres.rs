@@ -4,6 +4,7 @@
 mod apply;
 mod backend;
 mod columns;
+mod duty;
 mod link;
 mod load;
 mod pool;
@@ -25,6 +26,7 @@ use crate::writer::{self, Clock, Committed, Queue};
 use backend::PostgresBackend;
 use pool::Pool;
 
+pub use duty::Duty;
 pub(crate) use link::{Address, Link, any};
 
 /// How a home is opened.
@@ -157,6 +159,11 @@ impl Home {
     /// Whether the server could not be reached when it was last tried.
     pub(crate) fn is_away(&self) -> bool {
         self.server.is_away()
+    }
+
+    /// What only one program at a time needs to do here.
+    pub(crate) fn duty(&self) -> Duty {
+        Duty::of(Arc::clone(&self.server))
     }
 
     /// A connection of one's own.

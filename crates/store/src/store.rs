@@ -17,7 +17,7 @@ use crate::fail_point;
 use crate::keys::ApiKey;
 use crate::limits::AUDIT_PATIENCE;
 use crate::look::Look;
-use crate::postgres::{self, HomeOptions};
+use crate::postgres::{self, Duty, HomeOptions};
 use crate::read::Reader;
 use crate::sqlite::{self, Options, SqliteBackend};
 use crate::upkeep;
@@ -128,6 +128,14 @@ impl Store {
                 link.batch("SET statement_timeout = 0")?;
                 audit::run(Look::Postgres(&link), now)
             }
+        }
+    }
+
+    /// What only one program at a time needs to do about this database: see [`Duty`]. On the file each has it.
+    pub fn duty(&self) -> Duty {
+        match &self.engine {
+            Engine::File(_) => Duty::everyones(),
+            Engine::Home(home) => home.duty(),
         }
     }
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
 use onsale_store::{Audit, Clock};
-use serde_json::json;
 
+use crate::audits;
 use crate::clock::ServerClock;
 
 use super::{DataArgs, say};
@@ -23,14 +23,18 @@ pub(crate) struct AuditArgs {
 }
 
 pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<ExitCode> {
-    let audit = onsale_store::audit_folder(&args.data.data, ServerClock::system().now())?;
+    let (settings, now) = (args.data.settings()?, ServerClock::system().now());
+    let mut audits = Vec::new();
+    for (name, url) in settings.database.homes() {
+        let audit = match url {
+            Some(url) => onsale_store::audit_url(url, now),
+            None => onsale_store::audit_folder(&settings.data, now),
+        };
+        audits.push((name.into(), audit.with_context(|| format!("failed to audit the home {name}"))?));
+    }
+    let audit = audits::together(audits);
     if args.json {
-        let checks: Vec<_> = audit
-            .checks
-            .iter()
-            .map(|check| json!({ "id": check.id, "title": check.title, "violations": check.violations, "rows": check.rows }))
-            .collect();
-        say(json!({ "checks": checks, "violations": audit.violations() }))?;
+        say(audits::to_json(&audit))?;
     } else {
         print(&audit)?;
     }
@@ -61,8 +65,14 @@ pub(crate) struct BackupArgs {
 }
 
 pub(crate) fn backup(args: BackupArgs) -> anyhow::Result<()> {
+    let settings = args.data.settings()?;
+    ensure!(
+        settings.database.url.is_empty(),
+        "this installation's database is on a PostgreSQL server, which is backed up with its own tools (pg_basebackup and \
+         archived WAL, or pg_dump): `onsale backup` copies the embedded file"
+    );
     ensure!(!args.to.exists(), "{} exists already", args.to.display());
-    onsale_store::backup_folder(&args.data.data, &args.to)?;
+    onsale_store::backup_folder(&settings.data, &args.to)?;
     say(format_args!("copied to {}", args.to.display()))?;
     Ok(())
 }

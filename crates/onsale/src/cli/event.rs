@@ -1,6 +1,8 @@
 //! `onsale event`: make, list, show, price, open, pause and close events.
 
-use anyhow::{Context, bail};
+use std::cmp::Reverse;
+
+use anyhow::{Context, bail, ensure};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use onsale_core::command::{Command, Outcome};
@@ -49,6 +51,9 @@ enum EventCommand {
         /// The rules of its sale, as the JSON object of the API's `policy`
         #[arg(long)]
         policy: Option<String>,
+        /// The home it is made in, one of the settings [default: the main one]
+        #[arg(long)]
+        home: Option<String>,
     },
     /// List events
     List {
@@ -87,39 +92,23 @@ enum EventCommand {
 }
 
 pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
-    let offline = Offline::open(&args.data.data)?;
+    let offline = Offline::open(args.data)?;
     match args.command {
-        EventCommand::Create { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy } => {
+        EventCommand::Create { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy, home } => {
             let policy: Option<PolicyJson> = match policy {
                 Some(text) => Some(serde_json::from_str(&text).context("--policy is not valid")?),
                 None => None,
             };
-            let body = NewEventJson { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy };
-            let now = offline.clock.now();
-            let no = EventNo(rand::random_range(1..=EventNo::MAX.0));
-            let id = Seed::new(no, now, rand::random()).mint();
-            let event = new_event::from_json(&body, id, now).map_err(faults)?;
-            offline.decide(Command::CreateEvent(Box::new(event)))?;
-            say(id)?;
+            let body =
+                NewEventJson { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy, home };
+            create(&offline, &body)?;
         }
         EventCommand::List { json } => {
-            let events = offline.store.read(|reader| reader.events())?;
-            if json {
-                let events: Vec<_> = events.iter().map(EventJson::of).collect();
-                say(serde_json::to_string_pretty(&events)?)?;
-                return Ok(());
-            }
-            let mut table = Table::new();
-            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["event", "name", "starts", "status", "seats"]);
-            for event in events {
-                let (id, starts, seats) =
-                    (event.id.to_string(), rfc3339(event.starts_at), event.seat_count.to_string());
-                table.add_row([id.as_str(), &event.name, &starts, event.status.word(), &seats]);
-            }
-            say(&table)?;
+            list(&offline, json)?;
         }
         EventCommand::Show { event } => {
-            say(serde_json::to_string_pretty(&EventJson::of(&offline.event(event)?))?)?;
+            let (home, event) = (offline.home(event.event())?, offline.event(event)?);
+            say(serde_json::to_string_pretty(&EventJson::of(&event, &home.name, true))?)?;
         }
         EventCommand::Prices { event, prices } => set_prices(&offline, event, &prices)?,
         EventCommand::Open { event } => set_on_sale(&offline, event, EventStatus::Open)?,
@@ -129,9 +118,59 @@ pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn create(offline: &Offline, body: &NewEventJson) -> anyhow::Result<()> {
+    let home = match &body.home {
+        Some(name) => offline.homes.named(name).with_context(|| format!("there is no home {name:?}"))?,
+        None => &offline.homes.all()[0],
+    };
+    let now = offline.clock.now();
+    let no = EventNo(rand::random_range(1..=EventNo::MAX.0));
+    let id = Seed::new(no, now, rand::random()).mint();
+    let event = new_event::from_json(body, id, now).map_err(faults)?;
+    // A number that is taken anywhere is nobody's to enter; whoever sees this draws another by trying again.
+    for other in offline.homes.all() {
+        ensure!(other.store.read(|reader| reader.event(no))?.is_none(), "a number was drawn that is taken: try again");
+    }
+    offline.homes.enter(no, home)?;
+    let entered = offline.home(no)?;
+    ensure!(entered.name == home.name, "a number was drawn that is taken: try again");
+    offline.decide(Command::CreateEvent(Box::new(event)))?;
+    say(id)?;
+    Ok(())
+}
+
+/// All events of all homes, the newest first.
+fn list(offline: &Offline, json: bool) -> anyhow::Result<()> {
+    let mut events = Vec::new();
+    for home in offline.homes.all() {
+        let read = home.store.read(|reader| reader.events())?;
+        events.extend(read.into_iter().map(|event| (event, home)));
+    }
+    events.sort_by_key(|(event, _)| (Reverse(event.created_at), event.no()));
+    if json {
+        let events: Vec<_> =
+            events.iter().map(|(event, home)| EventJson::of(event, &home.name, true)).collect();
+        say(serde_json::to_string_pretty(&events)?)?;
+        return Ok(());
+    }
+    let mut table = Table::new();
+    let has_homes = offline.homes.all().len() > 1;
+    let header = ["event", "name", "starts", "status", "seats", "home"];
+    let columns = if has_homes { header.len() } else { header.len() - 1 };
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(&header[..columns]);
+    for (event, home) in events {
+        let (id, starts, seats) =
+            (event.id.to_string(), rfc3339(event.starts_at), event.seat_count.to_string());
+        let row = [id.as_str(), &event.name, &starts, event.status.word(), &seats, &home.name];
+        table.add_row(&row[..columns]);
+    }
+    say(&table)?;
+    Ok(())
+}
+
 fn set_prices(offline: &Offline, id: EventId, prices: &[String]) -> anyhow::Result<()> {
     let event = offline.event(id)?;
-    let view = offline.store.read(|reader| reader.manifest(id.event()))?;
+    let view = offline.home(id.event())?.store.read(|reader| reader.manifest(id.event()))?;
     let view = view.context("the event has no seats: import a manifest first")?;
     let mut parsed = Vec::new();
     for text in prices {

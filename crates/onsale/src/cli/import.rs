@@ -59,7 +59,7 @@ pub(crate) fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
         say(format_args!("{} is good: {seats} seats, {areas} standing areas", args.file.display()))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let offline = Offline::open(&args.data.data)?;
+    let offline = Offline::open(args.data)?;
     offline.event(id)?;
     let manifest = Arc::new(imported.manifest);
     match offline.decide(Command::ReplaceManifest { event: id.event(), manifest })? {

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,7 +19,7 @@ pub(crate) struct ServeArgs {
     /// Folder of the database and of operator.key [default: onsale-data]
     #[arg(long)]
     data: Option<PathBuf>,
-    /// A PostgreSQL database instead of the file (not in this version)
+    /// A PostgreSQL database instead of the file [env: ONSALE_DATABASE_URL]
     #[arg(long)]
     database_url: Option<String>,
     /// Where buyers connect [default: 127.0.0.1:8080]
@@ -44,14 +43,16 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) fn serve(args: ServeArgs) -> anyhow::Result<ExitCode> {
-    ensure!(
-        args.database_url.is_none(),
-        "this version keeps its data in the embedded database; --database-url is not supported yet"
-    );
-    let mut settings = Settings::load(args.config.as_deref())?;
-    settings.data = args.data.unwrap_or(settings.data);
-    settings.listen = args.listen.unwrap_or(settings.listen);
-    settings.operator_listen = args.operator_listen.unwrap_or(settings.operator_listen);
+    let settings = Settings::load_with(args.config.as_deref(), |settings| {
+        if let Some(data) = args.data {
+            settings.data = data;
+        }
+        if let Some(url) = args.database_url {
+            settings.set_database_url(url);
+        }
+        settings.listen = args.listen.unwrap_or(settings.listen);
+        settings.operator_listen = args.operator_listen.unwrap_or(settings.operator_listen);
+    })?;
     telemetry::start(&settings.log.level)?;
     // Test mode has its simulator unless a provider is configured.
     let by_default = (args.test_mode && settings.payment.secret_key.is_empty()).then(any_port);
@@ -75,7 +76,7 @@ pub(crate) fn serve(args: ServeArgs) -> anyhow::Result<ExitCode> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
-            () = server.app.store.ended() => {
+            () = server.writer_ended() => {
                 tracing::error!("The writer has ended by itself: start the program anew");
                 exit = ExitCode::FAILURE;
             }

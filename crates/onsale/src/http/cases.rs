@@ -9,7 +9,7 @@ use onsale_core::id::{CaseId, EventNo};
 use onsale_core::limits::NOTE_BYTES_MAX;
 use onsale_core::reconcile::{Case, CaseAction, CaseStatus};
 use onsale_core::time::Timestamp;
-use onsale_store::Named;
+use onsale_store::{Named, Reader, StoreError};
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -51,15 +51,21 @@ async fn list_cases(
         }
     };
     let now = app.now();
-    let cases = app.store.read(|reader| reader.cases(status, CASES_SHOWN_MAX))?;
-    let ids = app.store.read(|reader| {
-        cases
-            .iter()
-            .map(|case| Ok(reader.event(case.event())?.map(|event| event.id.to_string())))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
-    let cases = cases.into_iter().zip(ids).map(|(case, event_id)| case_json(case, event_id, now)).collect();
+    let read = app.read_all(move |reader| {
+        let cases = reader.cases(status, CASES_SHOWN_MAX)?.into_iter();
+        cases.map(|case| Ok((event_id(reader, &case)?, case))).collect::<Result<Vec<_>, StoreError>>()
+    });
+    let mut cases: Vec<_> = read.await?.into_iter().flat_map(|(_, cases)| cases).collect();
+    // Each home's are in this order already.
+    cases.sort_by_key(|(_, case)| (case.status != CaseStatus::Open, case.opened_at, case.id));
+    cases.truncate(CASES_SHOWN_MAX as usize);
+    let cases = cases.into_iter().map(|(event_id, case)| case_json(case, event_id, now)).collect();
     Ok(Json(CasesJson { cases }))
+}
+
+/// The id of a case's event, as it is written.
+fn event_id(reader: &Reader<'_>, case: &Case) -> Result<Option<String>, StoreError> {
+    Ok(reader.event(case.event())?.map(|event| event.id.to_string()))
 }
 
 fn case_json(case: Case, event_id: Option<String>, now: Timestamp) -> CaseJson {
@@ -113,9 +119,9 @@ async fn resolve_case(
         Outcome::Refused(refusal) => return Err(refused(&refusal)),
         other => unreachable!("a case is acted upon or refused: {other:?}"),
     }
-    let (case, event_id) = app
-        .store
-        .read(|reader| Ok((reader.case(id)?, reader.event(id.event())?.map(|event| event.id.to_string()))))?;
-    let case = case.ok_or_else(super::reasons::not_found)?;
+    let read = app.read(id.event(), move |reader| {
+        reader.case(id)?.map(|case| Ok((event_id(reader, &case)?, case))).transpose()
+    });
+    let (event_id, case) = read.await?.ok_or_else(super::reasons::not_found)?;
     Ok(Json(case_json(case, event_id, app.now())))
 }

@@ -1,6 +1,8 @@
 //! Events: making them, pricing them, opening and closing their sale, and what they add up to.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
@@ -16,6 +18,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::app::App;
 use crate::catalog::{ManifestIndex, Sale};
+use crate::desk::HomeNo;
 use crate::new_event;
 
 use super::caller::{Operator, PathId, ReportReader};
@@ -58,21 +61,41 @@ async fn list_events(
     State(app): State<Arc<App>>,
     insider: Result<ReportReader, Problem>,
 ) -> Result<Json<EventsJson>, Problem> {
-    let events = app.store.read(|reader| reader.events())?;
+    let read = app.read_all(|reader| reader.events()).await?;
+    let answered = |no| app.home_of(no).is_ok_and(|home| read.iter().any(|(read, _)| *read == home));
+    // Of homes that are away there is what was seen of them before.
+    let mut events = match read.len() < app.all().count() {
+        true => app.followers.catalog.all_seen(|no| !answered(no)),
+        false => Vec::new(),
+    };
+    for (_, read) in read {
+        app.followers.catalog.saw(&read);
+        events.extend(read);
+    }
+    if app.has_homes() {
+        events.sort_by_key(|event| (Reverse(event.created_at), event.no()));
+        // One that has just moved may have been seen at both.
+        events.dedup_by_key(|event| event.no());
+    }
     let shown = events.iter().filter(|event| insider.is_ok() || event.status != EventStatus::Draft);
-    Ok(Json(EventsJson { events: shown.map(EventJson::of).collect() }))
+    Ok(Json(EventsJson { events: shown.map(|event| shown_as(&app, event)).collect() }))
 }
 
-/// An event.
+/// An event with what this process knows of its home.
+fn shown_as(app: &App, event: &Event) -> EventJson {
+    let name = app.home_of(event.no()).map_or("", |home| &**app.name(home));
+    EventJson::of(event, name, app.is_bookable(event.no()))
+}
+
+/// An event. While its database can't be reached, what was known last, with `bookable` false.
 #[utoipa::path(get, path = "/v1/events/{event_id}", tag = "Buyer", security(()), params(("event_id" = String, Path)),
     responses((status = 200, body = EventJson), (status = 404)))]
 async fn get_event(
     State(app): State<Arc<App>>,
     PathId(id): PathId<EventId>,
 ) -> Result<Json<EventJson>, Problem> {
-    let event = app.store.read(|reader| reader.event(id.event()))?;
-    let event = event.filter(|event| event.id == id && id.event() != EventNo::HOUSE).ok_or_else(not_found)?;
-    Ok(Json(EventJson::of(&event)))
+    let event = app.event(id).await?.ok_or_else(not_found)?;
+    Ok(Json(shown_as(&app, &event)))
 }
 
 /// Makes an event, as a draft. With an `Idempotency-Key`, once.
@@ -84,6 +107,10 @@ async fn create_event(
     OptionalIdempotencyKey(key): OptionalIdempotencyKey,
     ApiJson(body): ApiJson<NewEventJson>,
 ) -> Result<Response, Problem> {
+    let home = match &body.home {
+        Some(name) => app.named(name).ok_or_else(|| unknown_home(&app))?,
+        None => HomeNo::MAIN,
+    };
     for turn in 0..DRAWS_MAX {
         let (no, chance) = match &key {
             Some(key) => event_draw(by, key, turn),
@@ -93,23 +120,55 @@ async fn create_event(
         let id = Seed::new(no, now, chance).mint();
         let event = new_event::from_json(&body, id, now).map_err(Problem::validation)?;
         let answer =
-            |event: Event| (StatusCode::CREATED, Json(EventJson::of(&as_made(event)))).into_response();
-        match app.decide(Command::CreateEvent(Box::new(event.clone())), None).await?.outcome {
-            Outcome::EventCreated => return Ok(answer(event)),
-            Outcome::Refused(Refusal::NotReady(_)) => {}
-            other => unreachable!("an event is made or its number is taken: {other:?}"),
+            |event: Event| (StatusCode::CREATED, Json(shown_as(&app, &as_made(event)))).into_response();
+        if enter(&app, no, home).await? {
+            match app.decide(Command::CreateEvent(Box::new(event.clone())), None).await?.outcome {
+                Outcome::EventCreated => return Ok(answer(event)),
+                Outcome::Refused(Refusal::NotReady(_)) => {}
+                other => unreachable!("an event is made or its number is taken: {other:?}"),
+            }
         }
-        let Some(made) = app.store.read(|reader| reader.event(no))? else {
+        let Some(made) = app.event_of(no).await? else {
             continue;
         };
         // All of an id but its time is drawn from the key: the number was taken by this very request.
         if key.is_some() && (made.id.0 ^ id.0) << 48 == 0 {
+            let is_here = body.home.is_none() || app.home_of(no)? == home;
             let is_same =
                 as_made(Event { id: made.id, created_at: made.created_at, ..event }) == as_made(made.clone());
-            return if is_same { Ok(mark(answer(made), true)) } else { Err(refused(&Refusal::KeyReused)) };
+            return if is_here && is_same {
+                Ok(mark(answer(made), true))
+            } else {
+                Err(refused(&Refusal::KeyReused))
+            };
         }
     }
     Err(Problem::new(Code::Internal, "No free event number was drawn."))
+}
+
+fn unknown_home(app: &App) -> Problem {
+    let names: Vec<&str> = app.all().map(|home| &**app.name(home)).collect();
+    Problem::invalid("/home", format!("must be the name of a home: {}", names.join(", ")))
+}
+
+/// Enters a number in the directory for an event that is yet to be made; false when it is another home's already.
+async fn enter(app: &Arc<App>, no: EventNo, home: HomeNo) -> Result<bool, Problem> {
+    if !app.has_homes() {
+        return Ok(true);
+    }
+    // Another process may have entered it a moment ago.
+    app.refresh_directory(Instant::now()).await?;
+    let there = app.home_of(no)?;
+    if there == home {
+        return Ok(true);
+    }
+    // What isn't in the directory is at the main home, if it is anywhere.
+    if there != HomeNo::MAIN || app.event_of(no).await?.is_some() {
+        return Ok(false);
+    }
+    let shared = Arc::clone(app);
+    app.look_at(HomeNo::MAIN, move |_| shared.homes.enter(no, &shared.homes.all()[home.0])).await?;
+    Ok(app.home_of(no)? == home)
 }
 
 /// An event as it was when it was made, whatever has become of it since.
@@ -177,8 +236,8 @@ async fn set_on_sale(
     let command = Command::SetOnSale { event: id.event(), status, actor: key.to_string() };
     match app.decide(command, None).await?.outcome {
         Outcome::OnSaleSet => {
-            let event = app.store.read(|reader| reader.event(id.event()))?.ok_or_else(not_found)?;
-            Ok(Json(EventJson::of(&event)))
+            let event = app.event(id).await?.ok_or_else(not_found)?;
+            Ok(Json(shown_as(&app, &event)))
         }
         Outcome::Refused(refusal) => Err(refused(&refusal)),
         other => unreachable!("a sale's state is set or refused: {other:?}"),
@@ -248,8 +307,8 @@ async fn get_report(
     _: ReportReader,
 ) -> Result<Json<ReportJson>, Problem> {
     let sale = app.sale(id).await?.ok_or_else(not_found)?;
-    let shared = Arc::clone(&app);
-    let report = app.heavy(move || shared.store.read(|reader| reader.report(id.event()))).await?;
+    let home = app.home_of(id.event())?;
+    let report = app.heavy_at(home, move |store| store.read(|reader| reader.report(id.event()))).await?;
     Ok(Json(ReportJson {
         available: report.available,
         held: report.held,

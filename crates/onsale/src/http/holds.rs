@@ -194,7 +194,7 @@ async fn get_hold(
     PathId(id): PathId<HoldId>,
     AnyCaller(caller): AnyCaller,
 ) -> Result<Json<HoldJson>, Problem> {
-    let view = app.store.read(|reader| reader.hold(id))?.ok_or_else(not_found)?;
+    let view = app.read(id.event(), move |reader| reader.hold(id)).await?.ok_or_else(not_found)?;
     may_see(&caller, &view.hold.account)?;
     let sale = app.sale_of(id.event()).await?.ok_or_else(not_found)?;
     let manifest = sale.manifest.clone().ok_or_else(not_found)?;

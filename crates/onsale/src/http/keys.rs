@@ -48,8 +48,8 @@ async fn create_key(
         name: name.clone(),
         created_at: app.now(),
     };
-    app.store.add_key(key).await?;
-    app.reload_keys()?;
+    app.homes.main().add_key(key).await?;
+    app.reload_keys().await?;
     tracing::info!(key.id = %key_id, key.role = role.as_str(), actor = %by, "Made key {key_id}");
     Ok((StatusCode::CREATED, Json(KeyJson { key_id: key_id.to_string(), role: role.as_str(), name, secret })))
 }
@@ -62,8 +62,8 @@ async fn revoke_key(
     PathId(key): PathId<KeyId>,
     Operator(by): Operator,
 ) -> Result<StatusCode, Problem> {
-    let known = app.store.revoke_key(key, app.now()).await?;
-    app.reload_keys()?;
+    let known = app.homes.main().revoke_key(key, app.now()).await?;
+    app.reload_keys().await?;
     tracing::info!(key.id = %key, actor = %by, "Revoked key {key}");
     if known { Ok(StatusCode::NO_CONTENT) } else { Err(not_found()) }
 }

@@ -57,7 +57,7 @@ async fn put_manifest(
     app.sale(id).await?.ok_or_else(not_found)?;
     let prefix_zones = options.prefix_zones.unwrap_or(false);
     // Parsing a large plan takes a second of a core: not on a thread that answers others, and not many at once.
-    let imported = app.heavy(move || Ok(manifest_import::import(format, &body, prefix_zones))).await?;
+    let imported = app.heavy(move || manifest_import::import(format, &body, prefix_zones)).await?;
     let imported = imported.map_err(|faults| faulty(&faults))?;
     let manifest = Arc::new(imported.manifest);
     let command = Command::ReplaceManifest { event: id.event(), manifest: Arc::clone(&manifest) };
@@ -121,7 +121,7 @@ async fn get_manifest(
             let (version, prices) = (sale.event.price_version, &sale.prices);
             let json =
                 ManifestJson::of(id.to_string(), &currency, view.version, version, &view.manifest, prices);
-            Ok(serde_json::to_vec(&json).unwrap_or_default())
+            serde_json::to_vec(&json).unwrap_or_default()
         })
         .await?;
     let kind = [(CONTENT_TYPE, "application/json")];

@@ -50,8 +50,8 @@ async fn get_order(
         return Err(Problem::invalid("/query/wait_s", format!("must be at most {WAIT_S_MAX}")));
     }
     let end = Instant::now() + Duration::from_secs(wait_s);
-    let read = || app.store.read(|reader| reader.order(id));
-    let first = read()?.ok_or_else(not_found)?;
+    let read = || app.read(id.event(), move |reader| reader.order(id));
+    let first = read().await?.ok_or_else(not_found)?;
     may_see(&caller, &first.order.account)?;
     let mut view = first.clone();
     while wait_s > 0 && is_open(&view) && is_same(&view, &first) && !*app.stopping.borrow() {
@@ -59,13 +59,13 @@ async fn get_order(
         let Some(signal) = app.followers.orders.next_change(id) else {
             break;
         };
-        view = read()?.ok_or_else(not_found)?;
+        view = read().await?.ok_or_else(not_found)?;
         if !is_same(&view, &first) {
             break;
         }
         let over = timeout_at(end, signal).await.is_err();
         // Looked at once more even then: another process's change rings no bell here.
-        view = read()?.ok_or_else(not_found)?;
+        view = read().await?.ok_or_else(not_found)?;
         if over {
             break;
         }

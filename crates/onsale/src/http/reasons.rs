@@ -106,6 +106,18 @@ impl From<AppError> for Problem {
                     "Ask again with the same key: the answer will be the truth.",
                 )
             }
+            AppError::Homeless(event) => {
+                tracing::error!(
+                    event.no = event.0,
+                    "An event is at a home that isn't in this process's settings"
+                );
+                Problem::new(Code::AuthorityUnavailable, "The event's database can't be used from here.")
+            }
+            // Said once where it is found out, and not by everyone who comes.
+            AppError::Store(StoreError::Away(home)) => {
+                tracing::debug!(home, "The home of what is asked for is away");
+                Problem::new(Code::AuthorityUnavailable, "The database can't be read now.")
+            }
             AppError::Store(error) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, "The database could not be read");

@@ -9,6 +9,7 @@ use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use onsale_core::id::{EventId, HoldId};
 use onsale_store::SubmitError;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -88,7 +89,7 @@ async fn measure(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         .extensions()
         .get::<MatchedPath>()
         .map_or_else(|| "unknown".into(), |path| path.as_str().into());
-    let response = match is_for_the_writer(method, &route) && app.store.turns_away(None) {
+    let response = match is_for_the_writer(method, &route) && turns_away(&app, request.uri().path()) {
         // Before anything is read or looked up: under a storm most requests end here.
         true => {
             tokio::time::sleep(TURNED_AWAY_AFTER).await;
@@ -98,6 +99,25 @@ async fn measure(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     };
     app.metrics.request(method, route, response.status().as_u16(), begun.elapsed());
     response
+}
+
+/// Whether the writer that a path leads to turns callers away. Where there are several, the event's number says which, and it is
+/// in the path's id; a path without one is for whoever reads it in full.
+fn turns_away(app: &App, path: &str) -> bool {
+    let mut stores = app.homes.all().iter().map(|home| &home.store);
+    // With one writer this is the whole answer, and it costs nothing.
+    if stores.len() == 1 && !app.homes.main().looks_block() {
+        return app.homes.main().turns_away(None);
+    }
+    let id = path.split('/').nth(3).unwrap_or_default();
+    let event = match id.parse::<EventId>() {
+        Ok(event) => Some(event.event()),
+        Err(_) => id.parse::<HoldId>().ok().map(|hold| hold.event()),
+    };
+    match event.and_then(|event| Some((event, app.homes.of(event)?))) {
+        Some((event, home)) => home.store.turns_away(Some(event)),
+        None => stores.all(|store| store.turns_away(None)),
+    }
 }
 
 /// What buyers ask of the writer. An operator's wish waits its turn in the queue.

@@ -44,23 +44,24 @@ async fn get_seats(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     app.sale(id).await?.ok_or_else(not_found)?;
-    let catalog = &app.followers.catalog;
     if let Some(from) = query.since {
-        let found = catalog.with_map(&app.store, id.event(), |map| (map.version, map.since(from)))?;
+        let found = app.seat_map(id.event(), |map| (map.version, map.since(from))).await?;
         let (version, changes) = found.ok_or_else(not_found)?;
         let too_old =
             || Problem::new(Code::Gone, "That version is too old, or not known here: take a new snapshot.");
         let changes = changes.ok_or_else(too_old)?;
         let changes = changes.into_iter().map(|(seat, digit)| (seat.0, digit)).collect();
-        return Ok(Json(SeatChangesJson { from, version, changes }).into_response());
+        let bookable = app.is_bookable(id.event());
+        return Ok(Json(SeatChangesJson { from, version, changes, bookable }).into_response());
     }
-    let found = catalog.with_map(&app.store, id.event(), |map| (map.version, map.epoch, map.states()))?;
+    let found = app.seat_map(id.event(), |map| (map.version, map.epoch, map.states())).await?;
     let (version, epoch, states) = found.ok_or_else(not_found)?;
-    let etag = format!("W/\"{epoch}-{version}\"");
+    let bookable = app.is_bookable(id.event());
+    let etag = format!("W/\"{epoch}-{version}{}\"", if bookable { "" } else { "-away" });
     let caching = [(ETAG, etag.clone()), (CACHE_CONTROL, CACHING.to_owned())];
     if matches_etag(&headers, &etag) {
         return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
     }
-    let seats = SeatsJson { version, epoch, states: states.to_string(), ga: Vec::new() };
+    let seats = SeatsJson { version, epoch, states: states.to_string(), ga: Vec::new(), bookable };
     Ok((caching, Json(seats)).into_response())
 }

@@ -9,23 +9,24 @@ use onsale_store::fail_point;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::desk::HomeNo;
 
 /// Holds ended together; they share a few transactions.
 const TOGETHER_MAX: u32 = 256;
 /// Rounds in a pass, so that one pass always ends.
 const ROUNDS_MAX: usize = 400;
 
-pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
+pub(crate) async fn pass(app: Arc<App>, home: HomeNo) -> anyhow::Result<()> {
     for _ in 0..ROUNDS_MAX {
         let now = app.now();
-        let due = app.store.read(|reader| reader.due_holds(now, TOGETHER_MAX))?;
+        let due = app.read_at(home, move |reader| reader.due_holds(now, TOGETHER_MAX)).await?;
         if due.is_empty() {
             break;
         }
         fail_point!(async "expirer.due", anyhow::bail!("a fail point"));
         let mut endings = JoinSet::new();
         for hold in due {
-            let app = Arc::clone(app);
+            let app = Arc::clone(&app);
             endings.spawn(async move { app.record(Command::ExpireHold { hold }).await });
         }
         while let Some(ended) = endings.join_next().await {
@@ -33,6 +34,6 @@ pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
         }
         fail_point!(async "expirer.ended", anyhow::bail!("a fail point"));
     }
-    app.store.forget_keys(app.now().plus_ms(-IDEMPOTENCY_TTL_MS)).await?;
+    app.store(home).forget_keys(app.now().plus_ms(-IDEMPOTENCY_TTL_MS)).await?;
     Ok(())
 }

@@ -11,7 +11,8 @@ use onsale_core::id::OperationId;
 use onsale_store::{OperationView, fail_point};
 use tokio::task::JoinSet;
 
-use crate::app::App;
+use crate::app::{App, AppError};
+use crate::desk::HomeNo;
 use crate::gateway::stripe::{CaptureMode, GatewayError, NewIntent, Stripe};
 
 /// Operations taken up in one pass of test mode.
@@ -52,18 +53,18 @@ impl Drop for Taken {
 }
 
 /// One pass: everything that is due at its beginning, to its next answer. What becomes due meanwhile is the next pass's.
-pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
+pub(crate) async fn pass(app: Arc<App>, home: HomeNo) -> anyhow::Result<()> {
     let Some(gateways) = &app.gateway else {
         return Ok(());
     };
     let mut work = JoinSet::new();
-    for view in due(app, IN_A_PASS_MAX)?.0 {
+    for view in due(&app, home, IN_A_PASS_MAX).await?.0 {
         if work.len() >= app.payments_at_once
             && let Some(done) = work.join_next().await
         {
             done?;
         }
-        take_up(app, &gateways.for_workers, view, &mut work);
+        take_up(&app, &gateways.for_workers, view, &mut work);
     }
     while let Some(done) = work.join_next().await {
         done?;
@@ -71,8 +72,9 @@ pub(crate) async fn pass(app: &Arc<App>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Works until the server stops. New work is taken up as soon as there is room, without waiting for the slowest.
-pub(crate) async fn run(app: &Arc<App>, period: Duration) {
+/// Works for a home until the server stops, while its duty is here. New work is taken up as soon as there is room, without
+/// waiting for the slowest.
+pub(crate) async fn run(app: &Arc<App>, home: HomeNo, period: Duration) {
     let Some(gateways) = &app.gateway else {
         return;
     };
@@ -82,13 +84,18 @@ pub(crate) async fn run(app: &Arc<App>, period: Duration) {
     // Whether there may be more in the database than is waiting here.
     let mut more = true;
     loop {
+        if !app.desk(home).is_on_duty() {
+            // Another process does it. What is under way here comes to its end all the same.
+            (waiting, more) = (VecDeque::new(), false);
+        }
         if waiting.is_empty() && more && work.len() < app.payments_at_once {
-            match due(app, app.payments_at_once) {
+            match due(app, home, app.payments_at_once).await {
                 Ok((views, rest)) => (waiting, more) = (views.into(), rest),
+                Err(error) if error.is_outage() => more = false,
                 Err(error) => {
                     more = false;
                     tracing::warn!(
-                        error = format!("{error:#}"),
+                        error = &error as &dyn std::error::Error,
                         "Could not read the operations that are due"
                     );
                 }
@@ -107,7 +114,7 @@ pub(crate) async fn run(app: &Arc<App>, period: Duration) {
                     tracing::error!("A payment's work ended in a panic; it is taken up again");
                 }
             }
-            () = app.followers.payments.notified(), if idle => more = true,
+            () = app.followers.payments[home.0].notified(), if idle => more = true,
             () = tokio::time::sleep(period), if idle => more = true,
         }
     }
@@ -116,11 +123,15 @@ pub(crate) async fn run(app: &Arc<App>, period: Duration) {
 }
 
 /// Operations that are due and not in work yet, and whether there may be more than these.
-fn due(app: &Arc<App>, room: usize) -> anyhow::Result<(Vec<OperationView>, bool)> {
+async fn due(
+    app: &Arc<App>,
+    home: HomeNo,
+    room: usize,
+) -> Result<(Vec<OperationView>, bool), AppError> {
     // Those in work may still be due: look past them.
     let look = room + app.in_flight.len();
     let now = app.now();
-    let mut views = app.store.read(|reader| reader.due_operations(now, look as u32))?;
+    let mut views = app.read_at(home, move |reader| reader.due_operations(now, look as u32)).await?;
     let more = views.len() == look;
     views.retain(|view| !app.in_flight.has(view.operation.id));
     Ok((views, more))

@@ -8,11 +8,13 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::util::{Said, finish, program, run};
+use crate::util::{Said, finish, keep_in, program, run};
 
 /// Runs the program on the database in a folder.
 fn at(data: &Path, arguments: &[&str]) -> Said {
-    finish(program(arguments).env("ONSALE_DATA", data).spawn().expect("the program starts"))
+    let mut command = program(arguments);
+    keep_in(&mut command, data);
+    finish(command.env("ONSALE_DATA", data).spawn().expect("the program starts"))
 }
 
 #[test]

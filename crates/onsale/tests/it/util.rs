@@ -18,6 +18,7 @@ mod ledger;
 mod program;
 mod provider;
 mod raw;
+mod store;
 mod test_app;
 
 pub(crate) use at_once::{counts, tally, together};
@@ -26,4 +27,5 @@ pub(crate) use database::{DAMAGES, Lock, damage, hide_prices, make_changed, make
 pub(crate) use program::{Said, finish, program, run};
 pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;
+pub(crate) use store::{database_name, keep_in, postgres};
 pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE, database, wall_seconds};

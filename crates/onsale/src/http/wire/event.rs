@@ -69,6 +69,8 @@ pub(crate) struct NewEventJson {
     pub(crate) timezone: Option<String>,
     /// The rules of its sale.
     pub(crate) policy: Option<PolicyJson>,
+    /// The database it is made in, by its name in the settings. Default: the main one.
+    pub(crate) home: Option<String>,
 }
 
 /// An event.
@@ -89,10 +91,14 @@ pub(crate) struct EventJson {
     manifest_version: u32,
     price_version: u32,
     seats: u32,
+    /// The database that it is at home in.
+    home: String,
+    /// False while that database can't be reached: nothing can be held or paid, and what is shown is what was known last.
+    bookable: bool,
 }
 
 impl EventJson {
-    pub(crate) fn of(event: &Event) -> EventJson {
+    pub(crate) fn of(event: &Event, home: &str, bookable: bool) -> EventJson {
         let policy = &event.policy;
         let whole_s = |millis: i64| Some((millis / 1_000) as u32);
         EventJson {
@@ -123,6 +129,8 @@ impl EventJson {
             manifest_version: event.manifest_version,
             price_version: event.price_version,
             seats: event.seat_count,
+            home: home.to_owned(),
+            bookable,
         }
     }
 }

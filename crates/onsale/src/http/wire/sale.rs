@@ -100,6 +100,8 @@ pub(crate) struct SeatsJson {
     pub(crate) states: String,
     #[schema(value_type = Vec<Object>)]
     pub(crate) ga: Vec<serde_json::Value>,
+    /// False while the event's database can't be reached: this is then the last map known, and no seat can be held.
+    pub(crate) bookable: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -108,6 +110,8 @@ pub(crate) struct SeatChangesJson {
     pub(crate) version: u64,
     /// Ordinal and digit.
     pub(crate) changes: Vec<(u32, u8)>,
+    /// False while the event's database can't be reached.
+    pub(crate) bookable: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::util::{App, Client, Lock, database, make_changed, make_newer, program, text};
+use crate::util::{App, Client, Lock, database, keep_in, make_changed, make_newer, program, text};
 
 use super::{Said, finish};
 
@@ -18,6 +18,7 @@ const ANYWHERE: [&str; 4] = ["--listen", "127.0.0.1:0", "--operator-listen", "12
 
 fn serve(data: &Path, arguments: &[&str]) -> Command {
     let mut command = program(&["serve"]);
+    keep_in(&mut command, data);
     command.arg("--data").arg(data).args(arguments);
     command
 }
@@ -67,7 +68,7 @@ fn a_server_that_would_be_wrong_does_not_start() {
         let arguments = ["--test-mode", "--listen", listen, "--operator-listen", operators];
         refusal(&data, &arguments).refused("test mode is refused: a listener is not on loopback");
     }
-    with(&["--database-url", "postgres://localhost/onsale"]).refused("--database-url is not supported yet");
+    with(&["--database-url", "mysql://localhost/onsale"]).refused("is not a PostgreSQL URL");
     with(&["--config", "/nowhere/onsale.toml"]).refused("failed to read /nowhere/onsale.toml");
     let settings = folder.path().join("onsale.toml").display().to_string();
     std::fs::write(&settings, "[http]\nconnectoins_max = 1\n").expect("a file");

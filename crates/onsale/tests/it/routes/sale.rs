@@ -29,7 +29,7 @@ fn is_id(object: &Value, member: &str, prefix: &str) {
 }
 
 const EVENT: &str = "event_id name currency starts_at on_sale_at off_sale_at timezone created_at status policy version \
-                     manifest_version price_version seats";
+                     manifest_version price_version seats home bookable";
 const HOLD: &str =
     "hold_id event_id account_id status expires_at seats ga total_minor currency price_version";
 const ORDER: &str =

@@ -1,26 +1,52 @@
 //! The database as only another program would touch it: locked, damaged, or of another version.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Child, Stdio};
 
 use rusqlite::Connection;
 
-use super::database;
+use super::store::url_of;
+use super::{database, database_name, postgres};
 
 /// Keeps every writer out until it is dropped.
-pub(crate) struct Lock(Connection);
+pub(crate) enum Lock {
+    File(Connection),
+    /// A session with the lock; it ends with its input.
+    Server(Child),
+}
 
 impl Lock {
     /// Of the database in a folder.
     pub(crate) fn take(folder: &Path) -> Lock {
-        let connection = open(folder);
-        connection.execute_batch("BEGIN IMMEDIATE").expect("the lock is free");
-        Lock(connection)
+        let Some(url) = url_of(folder) else {
+            let connection = open(folder);
+            connection.execute_batch("BEGIN IMMEDIATE").expect("the lock is free");
+            return Lock::File(connection);
+        };
+        let mut psql = postgres().client("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-d", &url]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = psql.spawn().expect("psql starts");
+        let input = session.stdin.as_mut().expect("it is piped");
+        // Whoever decides takes an event's lock; whoever only reads doesn't.
+        input.write_all(b"BEGIN; LOCK TABLE events IN EXCLUSIVE MODE; SELECT 'locked';\n").expect("it reads");
+        let mut line = String::new();
+        let output = session.stdout.take().expect("it is piped");
+        BufReader::new(output).read_line(&mut line).expect("a line");
+        assert_eq!(line, "locked\n");
+        Lock::Server(session)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.0.execute_batch("ROLLBACK").ok();
+        match self {
+            Lock::File(connection) => drop(connection.execute_batch("ROLLBACK")),
+            Lock::Server(session) => {
+                drop(session.stdin.take());
+                session.wait().ok();
+            }
+        }
     }
 }
 
@@ -40,6 +66,10 @@ pub(crate) const DAMAGES: &[(&str, &str)] = &[
 
 /// Runs statements on the database in a folder.
 pub(crate) fn damage(folder: &Path, statements: &str) {
+    if let Some(url) = url_of(folder) {
+        postgres().psql(database_name(&url), statements).expect("the statements run");
+        return;
+    }
     open(folder).execute_batch(statements).expect("the statements run");
 }
 

@@ -1,10 +1,12 @@
 //! The program on the command line: what it says and how it ends.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use super::keep_in;
 use super::test_app::without_settings;
 
 /// A program that should end by itself does so long before this.
@@ -14,6 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn program<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onsale"));
     without_settings(&mut command);
+    let folder = arguments.windows(2).find(|pair| pair[0].as_ref() == "--data");
+    if let Some([_, data]) = folder {
+        keep_in(&mut command, Path::new(data));
+    }
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

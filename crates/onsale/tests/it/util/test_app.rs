@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::provider::{Provider, ProviderProcess, SECRET_KEY, WEBHOOK_SECRET, signature};
-use super::{Ask, Buyer, Client, text};
+use super::{Ask, Buyer, Client, keep_in, text};
 
 /// The first operator's key.
 pub(crate) const OPERATOR_KEY: &str = "osk_operator_of_the_tests";
@@ -113,6 +113,7 @@ impl App {
         if options.workers {
             command.arg("--workers");
         }
+        keep_in(&mut command, data.path());
         command.env("ONSALE_OPERATOR_KEY", OPERATOR_KEY).envs(options.env);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the server starts");
