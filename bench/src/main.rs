@@ -25,6 +25,8 @@ struct Arguments {
     #[arg(long)]
     onsale: Option<PathBuf>,
     /// Scenarios to run, by name [default: all].
+    scenarios: Vec<String>,
+    /// The same, with commas between them.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Seconds that each load lasts.
@@ -51,8 +53,9 @@ fn main() -> anyhow::Result<()> {
         None => std::env::current_exe()?.with_file_name("onsale"),
     };
     ensure!(onsale.exists(), "{} is not there: run `cargo xtask bench`, which builds it", onsale.display());
-    for name in &arguments.only {
-        ensure!(SCENARIOS.iter().any(|scenario| scenario.name == name), "there is no scenario `{name}`");
+    let wanted: Vec<&String> = arguments.scenarios.iter().chain(&arguments.only).collect();
+    for name in &wanted {
+        ensure!(SCENARIOS.iter().any(|scenario| scenario.name == *name), "there is no scenario `{name}`");
     }
     let setup = Setup {
         onsale,
@@ -63,7 +66,7 @@ fn main() -> anyhow::Result<()> {
     let mut report = Report::new(machine::describe());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     for scenario in SCENARIOS {
-        if arguments.only.is_empty() || arguments.only.iter().any(|name| name == scenario.name) {
+        if wanted.is_empty() || wanted.iter().any(|name| *name == scenario.name) {
             eprintln!("{}: {}", scenario.name, scenario.about);
             runtime.block_on((scenario.run)(&setup, &mut report))?;
         }

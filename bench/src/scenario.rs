@@ -6,6 +6,7 @@ mod demo;
 mod growth;
 mod holds;
 mod overload;
+mod postgres;
 mod reads;
 
 use std::future::Future;
@@ -63,6 +64,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         name: "growth",
         about: "holds and releases as halls and events grow",
         run: |setup, report| Box::pin(growth::run(setup, report)),
+    },
+    Scenario {
+        name: "postgres",
+        about: "holds on PostgreSQL, beside the same by hand in SQL with pgbench",
+        run: |setup, report| Box::pin(postgres::run(setup, report)),
     },
     Scenario {
         name: "demo",

@@ -1,5 +1,6 @@
 //! The program under load, in a process and a folder of its own.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -22,14 +23,26 @@ pub(crate) struct Server {
     pub(crate) folder: TempDir,
     pub(crate) buyers: SocketAddr,
     operators: SocketAddr,
+    /// Where its database is, if that is not in its folder.
+    database_url: Option<String>,
 }
 
 impl Server {
     /// Starts the program with an empty database and the payment simulator in its process.
     pub(crate) async fn start(onsale: &Path) -> anyhow::Result<Server> {
+        Server::start_with(onsale, None).await
+    }
+
+    /// Starts it with an empty database of PostgreSQL.
+    pub(crate) async fn start_on(onsale: &Path, database_url: String) -> anyhow::Result<Server> {
+        Server::start_with(onsale, Some(database_url)).await
+    }
+
+    async fn start_with(onsale: &Path, database_url: Option<String>) -> anyhow::Result<Server> {
         let folder = tempfile::Builder::new().prefix("onsale-bench-").tempdir()?;
         let mut command = Command::new(onsale);
-        command.arg("serve").arg("--data").arg(folder.path());
+        command.arg("serve");
+        command.args(where_it_keeps(folder.path(), database_url.as_deref()));
         for option in ["--listen", "--operator-listen", "--payment-simulator"] {
             command.args([option, "127.0.0.1:0"]);
         }
@@ -44,7 +57,7 @@ impl Server {
             Ok(ready[member].as_str().with_context(|| format!("no {member} in {line}"))?.parse()?)
         };
         let (buyers, operators) = (address("listen")?, address("operator_listen")?);
-        Ok(Server { child, folder, buyers, operators })
+        Ok(Server { child, folder, buyers, operators, database_url })
     }
 
     /// Asks as the operator.
@@ -116,8 +129,14 @@ impl Server {
 
     /// Checks every invariant, by the program's own audit of what is stored.
     pub(crate) fn audit(&self, onsale: &Path) -> anyhow::Result<()> {
-        let audit = Command::new(onsale).arg("audit").arg("--data").arg(self.folder.path()).output()?;
-        ensure!(audit.status.success(), "the audit found: {}", String::from_utf8_lossy(&audit.stdout));
+        let kept = where_it_keeps(self.folder.path(), self.database_url.as_deref());
+        let audit = Command::new(onsale).arg("audit").args(kept).output()?;
+        ensure!(
+            audit.status.success(),
+            "the audit found: {}{}",
+            String::from_utf8_lossy(&audit.stdout),
+            String::from_utf8_lossy(&audit.stderr)
+        );
         Ok(())
     }
 
@@ -127,6 +146,15 @@ impl Server {
         self.child.wait()?;
         Ok(std::mem::replace(&mut self.folder, tempfile::tempdir()?))
     }
+}
+
+/// The options that say where the program keeps what it keeps.
+fn where_it_keeps(folder: &Path, database_url: Option<&str>) -> Vec<OsString> {
+    let mut options = vec!["--data".into(), folder.into()];
+    if let Some(url) = database_url {
+        options.extend(["--database-url".into(), url.into()]);
+    }
+    options
 }
 
 impl Drop for Server {

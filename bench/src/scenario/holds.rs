@@ -14,7 +14,7 @@ use crate::server::Server;
 use super::Setup;
 
 /// Rows of the hall: 300,000 seats, so that 100,000 holds of three find seats of their own.
-const ROWS: usize = 10_000;
+pub(super) const ROWS: usize = 10_000;
 /// Holds placed of the evenly spread ones, 201.
 pub(crate) const EVEN: &str = "holds of 3, even, placed";
 
@@ -39,19 +39,24 @@ pub(crate) fn holds_from<W: FnMut() -> Option<u32> + 'static>(
     }
 }
 
-struct Spread {
-    name: &'static str,
-    wished: fn(u64) -> Box<dyn FnMut() -> Option<u32>>,
+/// Which groups are wished for.
+pub(super) struct Spread {
+    pub(super) name: &'static str,
+    pub(super) wished: fn(u64) -> Box<dyn FnMut() -> Option<u32>>,
 }
 
-const SPREADS: [Spread; 4] = [
-    Spread {
-        name: "even, each group once",
-        wished: |seed| {
-            let mut groups = shuffled_groups(ROWS, seed).into_iter();
-            Box::new(move || groups.next())
-        },
+pub(super) const EACH_ONCE: Spread = Spread {
+    name: "even, each group once",
+    wished: |seed| {
+        let mut groups = shuffled_groups(ROWS, seed).into_iter();
+        Box::new(move || groups.next())
     },
+};
+pub(super) const ALL_WANT_ONE: Spread =
+    Spread { name: "all want one group", wished: |_| Box::new(|| Some(0)) };
+
+const SPREADS: [Spread; 4] = [
+    EACH_ONCE,
     Spread {
         name: "even, any group",
         wished: |seed| {
@@ -66,7 +71,7 @@ const SPREADS: [Spread; 4] = [
             Box::new(move || Some(skewed_group(ROWS, &mut random)))
         },
     },
-    Spread { name: "all want one group", wished: |_| Box::new(|| Some(0)) },
+    ALL_WANT_ONE,
 ];
 
 pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()> {
@@ -87,7 +92,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()
         let note = format!("{}; p99 {:.1} ms", measured.statuses(), measured.ms(None, 0.99));
         report.add(format!("answers, {name}"), answers, "/s", note, None);
         let first = *even.get_or_insert(answers);
-        if name != SPREADS[0].name {
+        if name != EACH_ONCE.name {
             let must = Some(Must::AtLeast(0.8));
             report.add(format!("{name}, to even"), answers / first, "×", "", must);
         }

@@ -35,6 +35,7 @@ const RULES: &[Rule] = &[
         places: &[
             HERE,
             ("bench/src/scenario/ceiling.rs", "the same rows by hand, for comparison"),
+            ("bench/src/scenario/postgres/", "the same by hand, for comparison"),
             ("crates/postgres_server/src/", "asks a server about itself, not about what is kept in it"),
             ("crates/store/", "the store is where SQL is"),
             ("crates/onsale/tests/it/util/database.rs", "does to a database what only another program would"),
