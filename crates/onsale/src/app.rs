@@ -408,9 +408,7 @@ impl App {
             return Ok(Some(sale));
         }
         match self.load(no).await {
-            Err(error) if error.is_outage() => {
-                self.followers.catalog.last_read(no).map(Some).ok_or(error)
-            }
+            Err(error) if error.is_outage() => self.followers.catalog.last_read(no).map(Some).ok_or(error),
             loaded => loaded,
         }
     }

@@ -221,8 +221,7 @@ fn take_file(secret: &mut String, file: &Path, name: &str) -> anyhow::Result<()>
         return Ok(());
     }
     ensure!(secret.is_empty(), "give {name} or {name}_file, not both");
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+    let text = std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
     *secret = text.trim().to_owned();
     Ok(())
 }

@@ -54,9 +54,8 @@ impl Desk {
 
     /// Whether it hasn't answered for too long. Whoever wants something of it is then told so at once.
     pub(crate) fn is_silent(&self) -> bool {
-        let silent = |at: &Mutex<Instant>| {
-            at.lock().expect("nothing panics under the lock").elapsed() >= SILENCE_MAX
-        };
+        let silent =
+            |at: &Mutex<Instant>| at.lock().expect("nothing panics under the lock").elapsed() >= SILENCE_MAX;
         self.heard_at.as_ref().is_some_and(silent)
     }
 

@@ -100,12 +100,8 @@ async fn keep_duty(app: &Arc<App>, home: HomeNo) {
 }
 
 /// Runs passes of a worker for a home while its duty is here.
-async fn on_duty<F>(
-    app: &Arc<App>,
-    home: HomeNo,
-    period: Duration,
-    pass: impl Fn(Arc<App>, HomeNo) -> F,
-) where
+async fn on_duty<F>(app: &Arc<App>, home: HomeNo, period: Duration, pass: impl Fn(Arc<App>, HomeNo) -> F)
+where
     F: Future<Output = anyhow::Result<()>>,
 {
     let on_duty = || async {

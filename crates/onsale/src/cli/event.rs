@@ -94,7 +94,16 @@ enum EventCommand {
 pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
     let offline = Offline::open(args.data)?;
     match args.command {
-        EventCommand::Create { name, currency, starts_at, on_sale_at, off_sale_at, timezone, policy, home } => {
+        EventCommand::Create {
+            name,
+            currency,
+            starts_at,
+            on_sale_at,
+            off_sale_at,
+            timezone,
+            policy,
+            home,
+        } => {
             let policy: Option<PolicyJson> = match policy {
                 Some(text) => Some(serde_json::from_str(&text).context("--policy is not valid")?),
                 None => None,
@@ -129,7 +138,10 @@ fn create(offline: &Offline, body: &NewEventJson) -> anyhow::Result<()> {
     let event = new_event::from_json(body, id, now).map_err(faults)?;
     // A number that is taken anywhere is nobody's to enter; whoever sees this draws another by trying again.
     for other in offline.homes.all() {
-        ensure!(other.store.read(|reader| reader.event(no))?.is_none(), "a number was drawn that is taken: try again");
+        ensure!(
+            other.store.read(|reader| reader.event(no))?.is_none(),
+            "a number was drawn that is taken: try again"
+        );
     }
     offline.homes.enter(no, home)?;
     let entered = offline.home(no)?;

@@ -123,11 +123,7 @@ pub(crate) async fn run(app: &Arc<App>, home: HomeNo, period: Duration) {
 }
 
 /// Operations that are due and not in work yet, and whether there may be more than these.
-async fn due(
-    app: &Arc<App>,
-    home: HomeNo,
-    room: usize,
-) -> Result<(Vec<OperationView>, bool), AppError> {
+async fn due(app: &Arc<App>, home: HomeNo, room: usize) -> Result<(Vec<OperationView>, bool), AppError> {
     // Those in work may still be due: look past them.
     let look = room + app.in_flight.len();
     let now = app.now();

@@ -13,7 +13,8 @@ use super::{Link, Server};
 const DUTY_LOCK: i64 = 0x6f6e_7361_6c65_31;
 
 /// A server that hears nothing of this program's machine gives the duty to another after these seconds.
-const SETTINGS: &str = "SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
+const SETTINGS: &str =
+    "SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
      SET idle_session_timeout = 0";
 
 /// The duty of one database, which one program has at a time.
@@ -57,7 +58,12 @@ impl Duty {
         };
         if is_ours != self.is_ours {
             let home = &*server.address.home;
-            tracing::info!(home, duty = is_ours, "The duty of a home {}", if is_ours { "is taken" } else { "is lost" });
+            tracing::info!(
+                home,
+                duty = is_ours,
+                "The duty of a home {}",
+                if is_ours { "is taken" } else { "is lost" }
+            );
         }
         self.is_ours = is_ours;
         is_ours

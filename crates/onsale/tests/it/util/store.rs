@@ -38,7 +38,8 @@ pub(crate) fn url_of(data: &Path) -> Option<String> {
     // Not in the folder itself: a program is to find it as it would be otherwise.
     static URLS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let mut urls = URLS.lock().expect("nothing panics under the lock but a test");
-    let url = urls.entry(data.to_owned()).or_insert_with(|| postgres().create_database().expect("a database"));
+    let url =
+        urls.entry(data.to_owned()).or_insert_with(|| postgres().create_database().expect("a database"));
     Some(url.clone())
 }
 
