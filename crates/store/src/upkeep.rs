@@ -21,7 +21,10 @@ pub(crate) fn add_key(db: Look<'_>, key: &ApiKey) -> Result<(), StoreError> {
         key.name.as_str().into(),
         key.created_at.millis().into(),
     ];
-    db.execute("INSERT INTO api_keys VALUES (?1, ?2, ?3, ?4, ?5, NULL)", &values)?;
+    db.execute(
+        "INSERT INTO api_keys (key_id, secret_sha256, role, name, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        &values,
+    )?;
     Ok(())
 }
 
@@ -31,7 +34,7 @@ pub(crate) fn revoke_key(db: Look<'_>, key: KeyId, now: Timestamp) -> Result<boo
 }
 
 pub(crate) fn secret(db: Look<'_>, name: &str, fresh: &[u8], now: Timestamp) -> Result<Vec<u8>, StoreError> {
-    let text = "INSERT INTO secrets VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    let text = "INSERT INTO secrets (name, value, created_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
     db.execute(text, &[name.into(), Value::Bytes(fresh), now.millis().into()])?;
     let kept = db.one("SELECT value FROM secrets WHERE name = ?1", &[name.into()], |row| row.bytes(0))?;
     kept.ok_or_else(|| StoreError::Corrupt { wanted: "a secret", found: "nothing".to_owned() })
@@ -53,7 +56,7 @@ pub(crate) fn forget_keys(db: Look<'_>, before: Timestamp) -> Result<usize, Stor
 
 /// Enters the home of an event in the directory, unless it is there already.
 pub(crate) fn enter_home(db: Look<'_>, event: EventNo, home: &str) -> Result<(), StoreError> {
-    let text = "INSERT INTO directory VALUES (?1, ?2, NULL, 1) ON CONFLICT DO NOTHING";
+    let text = "INSERT INTO directory (event_no, home, epoch) VALUES (?1, ?2, 1) ON CONFLICT DO NOTHING";
     db.execute(text, &[event.0.into(), home.into()])?;
     Ok(())
 }

@@ -35,7 +35,7 @@ const SETTINGS: &str = "SET lock_timeout = '4s'; SET idle_in_transaction_session
 /// Tells the outcome of a batch for good: who comes first, this or the batch itself, has entered it, and the other waits for it or
 /// comes too late. The row changes in any case, so that the commit that follows is one that waits for the standby.
 const SETTLE: &str =
-    "INSERT INTO batches VALUES ($1, 0, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+    "INSERT INTO batches (batch_id, applied, at) VALUES ($1, 0, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
      ON CONFLICT (batch_id) DO UPDATE SET at = excluded.at RETURNING applied";
 
 /// The writer's side of a home.
