@@ -9,6 +9,9 @@ use crate::look::Parsed;
 
 use super::{Link, Server};
 
+/// What a reader's connection is set to. Looks are look-ups, or they go along an index: a plan is made when tables may be empty yet.
+const SETTINGS: &str = "SET enable_seqscan = off; SET jit = off";
+
 /// The connections there are.
 struct Idle {
     links: Vec<Link>,
@@ -55,7 +58,7 @@ impl Pool {
                 return done;
             }
         }
-        let link = self.server.connect("")?;
+        let link = self.server.connect(SETTINGS)?;
         let done = work(&link);
         self.give_back(link, &done);
         done
