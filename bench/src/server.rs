@@ -23,26 +23,22 @@ pub(crate) struct Server {
     pub(crate) folder: TempDir,
     pub(crate) buyers: SocketAddr,
     operators: SocketAddr,
-    /// Where its database is, if that is not in its folder.
-    database_url: Option<String>,
+    /// Where its homes are, if its database is not a file in its folder.
+    homes: Vec<String>,
 }
 
 impl Server {
     /// Starts the program with an empty database and the payment simulator in its process.
     pub(crate) async fn start(onsale: &Path) -> anyhow::Result<Server> {
-        Server::start_with(onsale, None).await
+        Server::start_on(onsale, Vec::new()).await
     }
 
-    /// Starts it with an empty database of PostgreSQL.
-    pub(crate) async fn start_on(onsale: &Path, database_url: String) -> anyhow::Result<Server> {
-        Server::start_with(onsale, Some(database_url)).await
-    }
-
-    async fn start_with(onsale: &Path, database_url: Option<String>) -> anyhow::Result<Server> {
+    /// Starts it with homes on PostgreSQL, whose databases are empty. The first is called `main`, the others by their places.
+    pub(crate) async fn start_on(onsale: &Path, homes: Vec<String>) -> anyhow::Result<Server> {
         let folder = tempfile::Builder::new().prefix("onsale-bench-").tempdir()?;
         let mut command = Command::new(onsale);
         command.arg("serve");
-        command.args(where_it_keeps(folder.path(), database_url.as_deref()));
+        command.args(where_it_keeps(folder.path(), &homes)?);
         for option in ["--listen", "--operator-listen", "--payment-simulator"] {
             command.args([option, "127.0.0.1:0"]);
         }
@@ -57,7 +53,7 @@ impl Server {
             Ok(ready[member].as_str().with_context(|| format!("no {member} in {line}"))?.parse()?)
         };
         let (buyers, operators) = (address("listen")?, address("operator_listen")?);
-        Ok(Server { child, folder, buyers, operators, database_url })
+        Ok(Server { child, folder, buyers, operators, homes })
     }
 
     /// Asks as the operator.
@@ -77,10 +73,18 @@ impl Server {
 
     /// Makes an event whose seats are rows of `ROW` and opens its sale; its id.
     pub(crate) async fn event(&self, rows: usize) -> anyhow::Result<String> {
-        let event = json!({
+        self.event_at(None, rows).await
+    }
+
+    /// The same at a home.
+    pub(crate) async fn event_at(&self, home: Option<&str>, rows: usize) -> anyhow::Result<String> {
+        let mut event = json!({
             "name": "Bench", "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z",
             "policy": { "hold_ttl_s": 3_600, "payment_pending_max": 1_000_000 },
         });
+        if let Some(home) = home {
+            event["home"] = json!(home);
+        }
         let json = "application/json";
         let made = self.operator("POST /v1/events", json, &event.to_string(), 201).await?;
         let event_id = made["event_id"].as_str().context("an event has an id")?.to_owned();
@@ -129,7 +133,7 @@ impl Server {
 
     /// Checks every invariant, by the program's own audit of what is stored.
     pub(crate) fn audit(&self, onsale: &Path) -> anyhow::Result<()> {
-        let kept = where_it_keeps(self.folder.path(), self.database_url.as_deref());
+        let kept = where_it_keeps(self.folder.path(), &self.homes)?;
         let audit = Command::new(onsale).arg("audit").args(kept).output()?;
         ensure!(
             audit.status.success(),
@@ -149,12 +153,18 @@ impl Server {
 }
 
 /// The options that say where the program keeps what it keeps.
-fn where_it_keeps(folder: &Path, database_url: Option<&str>) -> Vec<OsString> {
+fn where_it_keeps(folder: &Path, homes: &[String]) -> anyhow::Result<Vec<OsString>> {
     let mut options = vec!["--data".into(), folder.into()];
-    if let Some(url) = database_url {
-        options.extend(["--database-url".into(), url.into()]);
+    if let Some((main, others)) = homes.split_first() {
+        let mut text = format!("[database]\nurl = {main:?}\n");
+        for (place, url) in others.iter().enumerate() {
+            let _ = write!(text, "[[database.homes]]\nname = \"{}\"\nurl = {url:?}\n", place + 1);
+        }
+        let file = folder.join("onsale.toml");
+        std::fs::write(&file, text)?;
+        options.extend(["--config".into(), file.into()]);
     }
-    options
+    Ok(options)
 }
 
 impl Drop for Server {

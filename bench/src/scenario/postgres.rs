@@ -30,10 +30,10 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()
     for (theirs, ours) in PAIRS {
         // Either begins with tables of its own, and is alone on the machine.
         let best = yardsticks(setup, report, &postgres, theirs)?;
-        let server = Server::start_on(&setup.onsale, postgres.create_database()?).await?;
+        let server = Server::start_on(&setup.onsale, vec![postgres.create_database()?]).await?;
         let event = server.event(ROWS).await?;
         let before = server.worked_s()?;
-        let measured = of_home(setup, server.buyers, &event, setup.connections, ours).await?;
+        let measured = of_event(setup, server.buyers, &event, setup.connections, ours).await?;
         let worked = server.worked_s()? - before;
         let answers = measured.per_second(measured.answers());
         let note = format!(
@@ -48,11 +48,36 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> anyhow::Result<()
         report.add(name, answers / best, "×", note, Some(Must::AtLeast(TO_PGBENCH)));
         server.audit(&setup.onsale)?;
     }
+    drop(postgres);
+    homes(setup, report).await
+}
+
+/// Two events, at one home and then at two: the same load in all.
+async fn homes(setup: &Setup, report: &mut Report) -> anyhow::Result<()> {
+    let mut rates = Vec::new();
+    for count in [1, 2] {
+        let servers = (0..count).map(|_| Postgres::start_with(Place::Disk, SETTINGS));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        let urls = servers.iter().map(Postgres::create_database).collect::<Result<Vec<_>, _>>()?;
+        let server = Server::start_on(&setup.onsale, urls).await?;
+        let first = server.event(ROWS).await?;
+        let second = server.event_at((count == 2).then_some("1"), ROWS).await?;
+        let half = setup.connections / 2;
+        let load = |event| of_event(setup, server.buyers, event, half, &EACH_ONCE);
+        let (one, other) = tokio::try_join!(load(&first), load(&second))?;
+        let rate = one.per_second(one.answers()) + other.per_second(other.answers());
+        let note = format!("{}; {}", one.statuses(), other.statuses());
+        report.add(format!("on PostgreSQL: two events, homes: {count}"), rate, "/s", note, None);
+        server.audit(&setup.onsale)?;
+        rates.push(rate);
+    }
+    let note = "on one machine both homes share its cores and its disk".to_owned();
+    report.add("on PostgreSQL: two homes, to one".to_owned(), rates[1] / rates[0], "×", note, None);
     Ok(())
 }
 
-/// The load on one home, by so many connections. Loads on several are joined.
-async fn of_home(
+/// The load on one event, by so many connections.
+async fn of_event(
     setup: &Setup,
     buyers: SocketAddr,
     event: &str,
