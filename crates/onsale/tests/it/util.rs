@@ -21,7 +21,7 @@ mod raw;
 mod store;
 mod test_app;
 
-pub(crate) use at_once::{counts, tally, together};
+pub(crate) use at_once::{counts, crowd, tally, together};
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
 pub(crate) use database::{DAMAGES, Lock, damage, hide_prices, make_changed, make_newer};
 pub(crate) use program::{Said, finish, program, run};

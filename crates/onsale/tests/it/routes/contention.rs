@@ -2,31 +2,18 @@
 //! told.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
-use crate::util::{App, Ask, Buyer, Hall, Reply, SEAT_PRICE, counts, tally, text, together};
+use crate::util::{App, Ask, Buyer, Hall, Reply, SEAT_PRICE, counts, crowd, tally, text, together};
 
-/// As many buyers at once, each asking again and again; all replies.
-async fn crowd<F>(app: &App, buyers: usize, rounds: usize, ask: F) -> Vec<Reply>
-where
-    F: Fn(&Buyer, usize) -> Ask + Send + Sync + 'static,
-{
-    let ask = Arc::new(ask);
-    let mut crowd = JoinSet::new();
-    for number in 0..buyers {
-        let (buyer, ask) = (app.buyer().await, Arc::clone(&ask));
-        crowd.spawn(async move {
-            let mut replies = Vec::new();
-            for round in 0..rounds {
-                replies.push(ask(&buyer, number * rounds + round).await);
-            }
-            replies
-        });
+/// As many buyers as that.
+async fn buyers(app: &App, count: usize) -> Vec<Buyer> {
+    let mut buyers = Vec::new();
+    for _ in 0..count {
+        buyers.push(app.buyer().await);
     }
-    crowd.join_all().await.into_iter().flatten().collect()
+    buyers
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,7 +21,7 @@ async fn of_two_thousand_requests_for_one_seat_one_has_it() {
     let app = App::start().await;
     let hall = app.hall(json!({}), &["A-1", "A-2"]).await;
     let wanted = hall.clone();
-    let replies = crowd(&app, 64, 32, move |buyer, _| buyer.hold(&wanted, &["A-1"])).await;
+    let replies = crowd(buyers(&app, 64).await, 32, move |buyer, _| buyer.hold(&wanted, &["A-1"])).await;
     assert_eq!(tally(&replies), counts([("201 ok", 1), ("409 seat-unavailable", 64 * 32 - 1)]));
     for lost in replies.iter().filter(|reply| reply.status == 409) {
         assert_eq!(lost.body["seats"], json!(["A-1"]));
@@ -56,7 +43,7 @@ async fn overlapping_wishes_are_met_whole_or_not_at_all() {
     let seats: Vec<&str> = names.iter().map(String::as_str).collect();
     let hall = app.hall(json!({ "tickets_per_account_max": 100 }), &seats).await;
     let (wanted, ring) = (hall.clone(), names.clone());
-    let replies = crowd(&app, 48, 8, move |buyer, turn| {
+    let replies = crowd(buyers(&app, 48).await, 8, move |buyer, turn| {
         let mut wish = [0, 1, 2].map(|step| ring[(turn * 7 + step * (1 + turn % 5)) % RING].as_str());
         wish.rotate_left(turn % 3);
         buyer.hold(&wanted, &wish)

@@ -1,10 +1,11 @@
 //! Many requests at once, and what came of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::{Ask, Reply};
+use super::{Ask, Buyer, Reply};
 
 /// Sends all of them at once.
 pub(crate) async fn together(asks: Vec<Ask>) -> Vec<Reply> {
@@ -14,6 +15,26 @@ pub(crate) async fn together(asks: Vec<Ask>) -> Vec<Reply> {
         replies.push(reply.expect("an answer"));
     }
     replies
+}
+
+/// As many buyers at once as are given, each asking again and again; all replies.
+pub(crate) async fn crowd<F>(buyers: Vec<Buyer>, rounds: usize, ask: F) -> Vec<Reply>
+where
+    F: Fn(&Buyer, usize) -> Ask + Send + Sync + 'static,
+{
+    let ask = Arc::new(ask);
+    let mut crowd = JoinSet::new();
+    for (number, buyer) in buyers.into_iter().enumerate() {
+        let ask = Arc::clone(&ask);
+        crowd.spawn(async move {
+            let mut replies = Vec::new();
+            for round in 0..rounds {
+                replies.push(ask(&buyer, number * rounds + round).await);
+            }
+            replies
+        });
+    }
+    crowd.join_all().await.into_iter().flatten().collect()
 }
 
 /// How often there was each status and code.

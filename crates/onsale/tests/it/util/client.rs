@@ -212,6 +212,13 @@ impl Reply {
         self.body
     }
 
+    /// The body of a refusal that is no problem, such as a health check's.
+    #[track_caller]
+    pub(crate) fn problem_without_code(self, status: u16) -> Value {
+        assert_eq!(self.header("retry-after").is_some(), status == 503, "{}", self.text);
+        self.ok(status)
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let name: HeaderName = name.parse().ok()?;
         self.headers.get(name)?.to_str().ok()

@@ -60,6 +60,11 @@ impl Options {
         Options { data: Some(data), ..self }
     }
 
+    /// Keeps its data in the PostgreSQL database at this URL, whatever the other tests do.
+    pub(crate) fn database(self, url: &str) -> Options {
+        self.env("ONSALE_DATABASE_URL", url)
+    }
+
     /// Pays through a provider that outlives it.
     pub(crate) fn provider(self, provider: &ProviderProcess) -> Options {
         Options { provider: Some(provider.base.clone()), ..self }

@@ -1,0 +1,246 @@
+//! Two databases on servers of their own, and events in each: what happens to one is not noticed at the other, and while one is
+//! away what is known of its events stays to be looked at.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use onsale_postgres_server::Server;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::util::{App, Hall, Options, ProviderProcess, SEAT_PRICE, eventually, finish, program, text};
+
+/// A home that is away refuses at once. This leaves room for a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// An installation with two homes, main and west.
+struct Installation {
+    main: Server,
+    west: Server,
+    /// URL of each.
+    urls: [String; 2],
+    provider: ProviderProcess,
+}
+
+impl Installation {
+    fn make() -> Installation {
+        let [main, west] = [(); 2].map(|()| Server::start().expect("PostgreSQL runs"));
+        let urls = [&main, &west].map(|server| server.create_database().expect("a database"));
+        Installation { main, west, urls, provider: ProviderProcess::start() }
+    }
+
+    fn options(&self) -> Options {
+        let homes = format!("[[database.homes]]\nname = \"west\"\nurl = \"{}\"\n", self.urls[1]);
+        App::options().workers().provider(&self.provider).database(&self.urls[0]).config(&homes)
+    }
+
+    async fn start(&self) -> App {
+        self.options().start().await
+    }
+}
+
+async fn hall_at(app: &App, home: &str) -> Hall {
+    let new = json!({
+        "name": home, "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z", "home": home,
+        "policy": { "tickets_per_account_max": 100 },
+    });
+    app.opened(&new, &["A-1", "A-2", "A-3", "A-4", "A-5", "A-6"]).await
+}
+
+fn at(hall: &Hall) -> String {
+    format!("/v1/events/{}", hall.event_id)
+}
+
+/// Waits until a process says whether an event can be booked.
+async fn until_bookable(app: &App, hall: &Hall, is_bookable: bool) {
+    let look = || async {
+        let event = app.buyers.get(&at(hall)).await.ok(200);
+        (event["bookable"] == is_bookable).then_some(())
+    };
+    eventually(&format!("bookable is {is_bookable}"), look).await;
+}
+
+/// The homes that a process says are away.
+async fn away(app: &App) -> Vec<String> {
+    let ready = app.buyers.get("/readyz").await;
+    let homes = ready.body["homes"].as_array().expect("homes").clone();
+    let away = homes.iter().filter(|home| home["away"] == true);
+    away.map(|home| text(home, "name").to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_home_that_is_away_is_missed_by_nobody_else_and_sells_again_when_it_is_back() {
+    let mut installation = Installation::make();
+    let app = installation.start().await;
+    let (here, far) = (hall_at(&app, "main").await, hall_at(&app, "west").await);
+    let ada = app.buyer().await;
+    let held = ada.hold(&far, &["A-1"]).await.ok(201);
+    let order_id = ada.pay(&ada.hold(&far, &["A-2"]).await.ok(201)).await;
+    ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
+    let before = app.buyers.get(&format!("{}/seats", at(&far))).await.ok(200);
+    assert_eq!((&before["states"], &before["bookable"]), (&json!("120000"), &json!(true)));
+    app.buyers.get(&format!("{}/manifest", at(&far))).await.ok(200);
+    let unread = hall_at(&app, "west").await;
+    // Another process, which has read nothing of the events at west.
+    let other = installation.start().await;
+
+    installation.west.stop_hard().expect("it is killed");
+    for turn in 0..20 {
+        let begun = Instant::now();
+        ada.hold(&far, &["A-3"]).await.problem(503, "authority-unavailable");
+        ada.checkout(&held, "pm_card_visa").await.problem(503, "authority-unavailable");
+        assert!(begun.elapsed() < AT_ONCE, "turn {turn}: {:?}", begun.elapsed());
+        let hold = ada.hold(&here, &["A-1"]).await.ok(201);
+        ada.release(&hold).await.ok(204);
+    }
+    until_bookable(&app, &far, false).await;
+    let seats = app.buyers.get(&format!("{}/seats", at(&far))).await;
+    assert!(seats.header("etag").expect("an ETag").contains("away"), "another answer, another tag");
+    let seats = seats.ok(200);
+    assert_eq!(seats["bookable"], false);
+    assert_eq!((&seats["states"], &seats["version"]), (&before["states"], &before["version"]));
+    let manifest = app.buyers.get(&format!("{}/manifest", at(&far))).await.ok(200);
+    assert_eq!(manifest["seats"].as_array().expect("seats").len(), 6);
+    assert_eq!(away(&app).await, ["west"]);
+    app.buyers.get("/readyz").await.ok(200);
+    let metrics = app.operator.get("/metrics").await;
+    for line in ["onsale_home_away{home=\"west\"} 1", "onsale_home_away{home=\"main\"} 0"] {
+        assert!(metrics.text.contains(line), "{line} is not in {}", metrics.text);
+    }
+    // What is known stays in the list; what was never read here is not guessed at.
+    let listed = app.buyers.get("/v1/events").await.ok(200);
+    let listed: Vec<(&str, bool)> = listed["events"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .map(|event| (text(event, "home"), event["bookable"] == true))
+        .collect();
+    assert_eq!(listed, [("west", false), ("west", false), ("main", true)]);
+    for path in [at(&unread), format!("{}/seats", at(&unread)), format!("{}/manifest", at(&unread))] {
+        other.buyers.get(&path).await.problem(503, "authority-unavailable");
+    }
+    app.buyers.get(&format!("/v1/orders/{order_id}")).await.problem(401, "unauthenticated");
+    ada.client.get(&format!("/v1/orders/{order_id}")).await.problem(503, "authority-unavailable");
+    app.operator.get("/v1/reconciliation/cases").await.ok(200);
+    // The other home's payments go on.
+    let paid = ada.pay(&ada.hold(&here, &["A-4"]).await.ok(201)).await;
+    ada.await_order(&paid, "CONFIRMED CAPTURED").await;
+
+    installation.west.start_again().expect("it starts");
+    until_bookable(&app, &far, true).await;
+    let held_again = || async { (ada.hold(&far, &["A-3"]).await.status == 201).then_some(()) };
+    eventually("it sells again", held_again).await;
+    let order_id = ada.pay(&held).await;
+    ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
+    assert!(away(&app).await.is_empty());
+    other.buyers.get(&at(&unread)).await.ok(200);
+    for app in [app, other] {
+        app.finish().await;
+    }
+}
+
+/// The main home has the keys and the directory, and that is all the others need of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_main_home_the_others_sell_on() {
+    let mut installation = Installation::make();
+    let app = installation.start().await;
+    let (here, far) = (hall_at(&app, "main").await, hall_at(&app, "west").await);
+    let ada = app.buyer().await;
+    installation.main.stop_hard().expect("it is killed");
+    ada.hold(&here, &["A-1"]).await.problem(503, "authority-unavailable");
+    let order_id = ada.pay(&ada.hold(&far, &["A-1", "A-2"]).await.ok(201)).await;
+    ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
+    assert_eq!(app.provider.money(&order_id).await, [2 * SEAT_PRICE, 2 * SEAT_PRICE, 0, 0]);
+    until_bookable(&app, &here, false).await;
+    assert_eq!(away(&app).await, ["main"]);
+    app.buyers.get("/readyz").await.ok(200);
+    // No key can be made, and no number entered.
+    app.operator.post("/v1/keys", &json!({ "role": "reader" })).await.problem(503, "authority-unavailable");
+    let new = json!({ "name": "x", "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z", "home": "west" });
+    app.operator.post("/v1/events", &new).await.problem(503, "authority-unavailable");
+    // With both away nobody can be served, and all that is known can be looked at.
+    installation.west.stop_hard().expect("it is killed");
+    until_bookable(&app, &far, false).await;
+    app.buyers.get("/readyz").await.problem_without_code(503);
+    app.buyers.get("/livez").await.ok(200);
+    assert_eq!(app.buyers.get("/v1/events").await.ok(200)["events"].as_array().expect("events").len(), 2);
+
+    installation.main.start_again().expect("it starts");
+    installation.west.start_again().expect("it starts");
+    until_bookable(&app, &here, true).await;
+    until_bookable(&app, &far, true).await;
+    ada.hold(&here, &["A-1"]).await.ok(201);
+    app.finish().await;
+}
+
+/// Where an event is made is said when it is made, once, and every process knows it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_is_made_where_it_is_wanted() {
+    let installation = Installation::make();
+    let (app, other) = (installation.start().await, installation.start().await);
+    let new = |home: Option<&str>| {
+        let mut new = json!({ "name": "x", "currency": "EUR", "starts_at": "2030-05-01T19:30:00Z" });
+        new.as_object_mut().expect("an object").extend(home.map(|home| ("home".to_owned(), json!(home))));
+        new
+    };
+    let problem = app.operator.post("/v1/events", &new(Some("east"))).await.problem(422, "validation-failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/home", "{problem}");
+    assert_eq!(app.operator.post("/v1/events", &new(None)).await.ok(201)["home"], "main");
+    let make = |app: &App, home| app.operator.post("/v1/events", &new(home)).key("k-1");
+    let made = make(&app, Some("west")).await.ok(201);
+    assert_eq!((&made["home"], &made["bookable"]), (&json!("west"), &json!(true)));
+    for again in [make(&app, Some("west")).await, make(&other, Some("west")).await, make(&other, None).await]
+    {
+        assert!(again.replayed(), "{}", again.text);
+        assert_eq!(again.ok(201), made);
+    }
+    make(&app, Some("main")).await.problem(422, "idempotency-key-reused");
+    // The other process was not there when it was made.
+    let path = format!("/v1/events/{}", text(&made, "event_id"));
+    assert_eq!(other.buyers.get(&path).await.ok(200)["home"], "west");
+    let csv = "seat_id,section,row,seat,category\nA-1,A,1,1,Stalls\n";
+    let put = other.operator.ask(Method::PUT, &format!("{path}/manifest"));
+    put.body("text/csv", csv).await.ok(200);
+    other.buyers.get("/v1/events/evt_00000000000000000000000000").await.problem(404, "not-found");
+
+    // From the command line, with the same settings.
+    let config = app.data.path().join("onsale.toml").display().to_string();
+    let say = |arguments: &[&str]| {
+        let mut command = program(&[arguments, &["--config", &config]].concat());
+        command.env("ONSALE_DATABASE_URL", &installation.urls[0]);
+        finish(command.spawn().expect("the program starts"))
+    };
+    let create = ["--name", "y", "--currency", "EUR", "--starts-at", "2030-05-01T19:30:00Z", "--home"];
+    let event = |arguments: &[&str]| {
+        let mut command = program(&["event", "--config", &config]);
+        command.args(arguments).env("ONSALE_DATABASE_URL", &installation.urls[0]);
+        finish(command.spawn().expect("the program starts"))
+    };
+    event(&[&["create"], &create[..], &["east"]].concat()).refused("there is no home \"east\"");
+    let id = event(&[&["create"], &create[..], &["west"]].concat()).ok();
+    let shown: Value = serde_json::from_str(&event(&["show", id.trim()]).ok()).expect("JSON");
+    assert_eq!(shown["home"], "west");
+    assert!(event(&["list"]).ok().contains("west"));
+    assert_eq!(other.buyers.get(&format!("/v1/events/{}", id.trim())).await.ok(200)["home"], "west");
+    assert!(say(&["audit"]).ok().contains("invariants hold"));
+    for app in [app, other] {
+        app.finish().await;
+    }
+}
+
+/// A process that was not told of a home refuses what is there, and shows the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_home_that_a_process_was_not_told_of_is_not_guessed_at() {
+    let installation = Installation::make();
+    let app = installation.start().await;
+    let (here, far) = (hall_at(&app, "main").await, hall_at(&app, "west").await);
+    let alone = App::options().workers().provider(&installation.provider).database(&installation.urls[0]);
+    let alone = alone.data(Arc::new(TempDir::new().expect("a folder"))).start().await;
+    let ada = alone.buyer().await;
+    ada.hold(&here, &["A-1"]).await.ok(201);
+    alone.buyers.get(&at(&far)).await.problem(503, "authority-unavailable");
+    ada.hold(&far, &["A-1"]).await.problem(503, "authority-unavailable");
+    app.finish().await;
+    alone.stop();
+}
