@@ -71,7 +71,7 @@ async fn follow(app: &Arc<App>, home: HomeNo) -> anyhow::Result<()> {
 
 async fn read_main(app: &Arc<App>) -> anyhow::Result<()> {
     app.reload_keys().await?;
-    app.refresh_directory(std::time::Instant::now()).await?;
+    app.refresh_directory().await?;
     Ok(())
 }
 

@@ -59,7 +59,11 @@ const RULES: &[Rule] = &[
         part: Part::Code,
         in_tests: true,
         places: &[
-            ("crates/onsale/src/app.rs", "how long a command may wait for the writer"),
+            (
+                "crates/onsale/src/app",
+                "how long a command may wait for the writer, and whether the directory was read since",
+            ),
+            ("crates/onsale/src/desk.rs", "how long a home hasn't answered"),
             ("crates/onsale/src/demo", "measures what buyers see"),
             ("crates/onsale/src/gateway/simulator/", "the provider's deliveries keep their own time"),
             ("crates/onsale/src/http/orders.rs", "how long a caller waits for an order to change"),

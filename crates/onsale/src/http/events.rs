@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
@@ -157,7 +156,7 @@ async fn enter(app: &Arc<App>, no: EventNo, home: HomeNo) -> Result<bool, Proble
         return Ok(true);
     }
     // Another process may have entered it a moment ago.
-    app.refresh_directory(Instant::now()).await?;
+    app.refresh_directory().await?;
     let there = app.home_of(no)?;
     if there == home {
         return Ok(true);

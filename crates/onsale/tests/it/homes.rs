@@ -1,6 +1,8 @@
 //! Two databases on servers of their own, and events in each: what happens to one is not noticed at the other, and while one is
 //! away what is known of its events stays to be looked at.
 
+mod line;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use self::line::Line;
 use crate::util::{App, Hall, Options, ProviderProcess, SEAT_PRICE, eventually, finish, program, text};
 
 /// A home that is away refuses at once. This leaves room for a busy machine.
@@ -138,6 +141,46 @@ async fn a_home_that_is_away_is_missed_by_nobody_else_and_sells_again_when_it_is
     for app in [app, other] {
         app.finish().await;
     }
+}
+
+/// A server that is cut off refuses nothing: it just doesn't answer. After a moment that is the same to everyone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_home_that_says_nothing_is_as_away_as_one_that_refuses() {
+    let mut installation = Installation::make();
+    let line = Line::to(installation.west.folder());
+    installation.urls[1] = line.url(&installation.urls[1]);
+    let app = installation.start().await;
+    let (here, far) = (hall_at(&app, "main").await, hall_at(&app, "west").await);
+    let (ada, ben) = (app.buyer().await, app.buyer().await);
+    ada.hold(&far, &["A-1"]).await.ok(201);
+    app.seat_states(&far).await;
+    line.cut();
+    // Those who come first wait for it, each as long as a buyer does; nobody else waits with them.
+    let first = ada.hold(&far, &["A-2"]);
+    let others = async {
+        for _ in 0..20 {
+            let begun = Instant::now();
+            let hold = ben.hold(&here, &["A-1"]).await.ok(201);
+            ben.release(&hold).await.ok(204);
+            app.buyers.get(&at(&here)).await.ok(200);
+            assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+        }
+    };
+    let (first, ()) = tokio::join!(std::future::IntoFuture::into_future(first), others);
+    assert_eq!((first.status, first.header("retry-after").is_some()), (503, true), "{}", first.text);
+    until_bookable(&app, &far, false).await;
+    for _ in 0..20 {
+        let begun = Instant::now();
+        ben.hold(&far, &["A-3"]).await.problem(503, "authority-unavailable");
+        let seats = app.buyers.get(&format!("{}/seats", at(&far))).await.ok(200);
+        assert_eq!((&seats["bookable"], &seats["states"]), (&json!(false), &json!("100000")));
+        assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+    }
+    line.mend();
+    let held_again = || async { (ben.hold(&far, &["A-3"]).await.status == 201).then_some(()) };
+    eventually("it sells again", held_again).await;
+    until_bookable(&app, &far, true).await;
+    app.finish().await;
 }
 
 /// The main home has the keys and the directory, and that is all the others need of it.

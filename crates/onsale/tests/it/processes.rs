@@ -4,15 +4,18 @@
 mod start;
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use onsale_postgres_server::Server;
 use serde_json::json;
 
 use crate::util::{
-    App, Buyer, Hall, ProviderProcess, SEAT_PRICE, counts, crowd, database_name, eventually, postgres, tally,
-    text,
+    App, Buyer, Hall, ProviderProcess, SEAT_PRICE, counts, crowd, cut_off, duties, eventually, postgres,
+    seats_in_rows, set_for, tally, text,
 };
 
+/// Whoever waits for an order would be answered after thirty seconds in any case.
+const LONG_BEFORE_THE_WAIT_ENDS: Duration = Duration::from_secs(20);
 /// Longer than an operation that was under way is left alone.
 const LONGER_THAN_A_CALL_MS: i64 = 21_000;
 
@@ -51,19 +54,9 @@ impl Processes {
         buyers
     }
 
-    /// What a statement says of the database.
-    fn ask(&self, sql: &str) -> String {
-        postgres().psql(database_name(&self.url), sql).expect("it is asked")
-    }
-
     /// Waits until every process shows of an event's seats what is in the rows, version and all; the digits.
     async fn agree(&self, hall: &Hall) -> String {
-        let rows = || {
-            self.ask(
-                "SELECT (SELECT version FROM events WHERE event_no <> 0) || ' '
-                   || (SELECT string_agg(status::text, '' ORDER BY ordinal) FROM seats)",
-            )
-        };
+        let rows = || seats_in_rows(&self.url);
         let path = format!("/v1/events/{}/seats", hall.event_id);
         for app in &self.apps {
             let same = || async {
@@ -149,7 +142,9 @@ async fn each_process_shows_what_the_other_has_done() {
     let hold = ada.hold_as("k-1", &hall, &["A-1", "A-2"]).await.ok(201);
     let again = same_ada.hold_as("k-1", &hall, &["A-1", "A-2"]).await;
     assert!(again.replayed() && again.body == hold, "{}", again.text);
-    // Both write in turn, so that each has the other's changes between its own.
+    // The other has its map already, and writes nothing.
+    assert_eq!(processes.agree(&hall).await, "110000");
+    // Now both write in turn, so that each has the other's changes between its own.
     same_ada.hold(&hall, &["A-3"]).await.ok(201);
     ada.hold(&hall, &["A-5"]).await.ok(201);
     assert_eq!(processes.agree(&hall).await, "111010");
@@ -157,39 +152,20 @@ async fn each_process_shows_what_the_other_has_done() {
     let changes = there.buyers.get(&since).await.ok(200);
     assert_eq!(changes["changes"], json!([[0, 1], [1, 1], [2, 1], [4, 1]]), "{changes}");
 
-    // Whoever waits at the one for an order wakes when the payment is done, wherever that is.
+    // Whoever waits for an order wakes when it changes, wherever the payment is worked on. Callbacks come to the first.
+    here.provider.webhook_url(&format!("{}/v1/payment-callbacks/stripe", here.buyers.base)).await;
     here.provider.script("authorize", &["requires_action"]).await;
     let order_id = ada.pay(&hold).await;
+    same_ada.await_order(&order_id, "AWAITING_PAYMENT REQUIRES_ACTION").await;
     let wait = format!("/v1/orders/{order_id}?wait_s=30");
-    let wants_action = |app: &App| {
-        let buyer = ada.client.at(&app.buyers.base);
-        let (wait, order_id) = (wait.clone(), order_id.clone());
-        async move {
-            loop {
-                let order = buyer.get(&wait).await.ok(200);
-                if order["payment_status"] != "PENDING" {
-                    assert_eq!(order["payment_status"], "REQUIRES_ACTION", "{order_id}: {order}");
-                    return;
-                }
-            }
-        }
-    };
-    tokio::join!(wants_action(here), wants_action(there));
-    let begun = tokio::time::Instant::now();
-    let done = async {
-        let intent = here.provider.intent_of(&order_id).await;
-        here.provider.complete(&intent, "success").await;
-    };
-    let (at_here, at_there) = (ada.client.at(&here.buyers.base), ada.client.at(&there.buyers.base));
-    let (first, second, ()) = tokio::join!(
-        std::future::IntoFuture::into_future(at_here.get(&wait)),
-        std::future::IntoFuture::into_future(at_there.get(&wait)),
-        done
-    );
-    for order in [first.ok(200), second.ok(200)] {
+    let begun = Instant::now();
+    let wakes = async |buyer: &Buyer| {
+        let order = buyer.client.get(&wait).await.ok(200);
         assert_eq!(order["order_status"], "CONFIRMED", "{order}");
-    }
-    assert!(begun.elapsed().as_secs() < 20, "somebody was not woken");
+        assert!(begun.elapsed() < LONG_BEFORE_THE_WAIT_ENDS, "nobody was woken");
+    };
+    let intent = here.provider.intent_of(&order_id).await;
+    tokio::join!(wakes(&ada), wakes(&same_ada), here.provider.complete(&intent, "success"));
     ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
 
     here.operator.put(&format!("{path}/on-sale"), &json!({ "state": "paused" })).await.ok(200);
@@ -214,13 +190,7 @@ async fn each_process_shows_what_the_other_has_done() {
 async fn what_a_killed_process_left_behind_the_other_takes_up() {
     const SEATS: usize = 40;
     let mut processes = Processes::start(1).await;
-    let on_duty = || async {
-        let locks = processes.ask(
-            "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-             WHERE l.locktype = 'advisory' AND l.granted AND d.datname = current_database()",
-        );
-        (locks == "1").then_some(())
-    };
+    let on_duty = || async { (duties(&processes.url) == 1).then_some(()) };
     // The first has the duty, and with it every payment.
     eventually("somebody has the duty", on_duty).await;
     processes.add().await;
@@ -266,16 +236,15 @@ async fn a_server_that_is_weakened_while_it_is_used_is_used_no_more() {
     let hall = app.hall(json!({}), &["A-1", "A-2"]).await;
     let ada = app.buyer().await;
     ada.hold(&hall, &["A-1"]).await.ok(201);
-    let name = database_name(&processes.url);
-    let cut_off = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    processes.ask(&format!("ALTER DATABASE {name} SET synchronous_commit = off; {cut_off}"));
+    set_for(&processes.url, "synchronous_commit", Some("off"));
+    cut_off(&processes.url);
     for _ in 0..5 {
         ada.hold(&hall, &["A-2"]).await.problem(503, "authority-unavailable");
     }
     let log = app.log_text();
     assert!(log.contains("synchronous_commit = off, but on or remote_apply is needed"), "{log}");
-    processes.ask(&format!("ALTER DATABASE {name} RESET synchronous_commit; {cut_off}"));
+    set_for(&processes.url, "synchronous_commit", None);
+    cut_off(&processes.url);
     let held = || async { (ada.hold(&hall, &["A-2"]).await.status == 201).then_some(()) };
     eventually("it is used again", held).await;
     processes.finish().await;

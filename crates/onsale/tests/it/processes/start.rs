@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::util::{Said, database_name, finish, postgres, program};
+use crate::util::{Said, finish, make_newer_at, postgres, program, set_for};
 
 use super::own_server;
 
@@ -61,10 +61,7 @@ fn a_server_that_would_not_keep_a_commit_is_refused() {
         ("default_transaction_read_only", "on", "failed to open the home main"),
     ] {
         let url = postgres().create_database().expect("a database");
-        let name = database_name(&url);
-        postgres()
-            .psql("postgres", &format!("ALTER DATABASE {name} SET {setting} = {value}"))
-            .expect("it is set");
+        set_for(&url, setting, Some(value));
         refused(&url, words);
     }
     let server = own_server();
@@ -80,9 +77,7 @@ fn a_database_of_a_newer_program_is_refused() {
         finish(program(arguments).env("ONSALE_DATABASE_URL", &url).spawn().expect("the program starts"))
     };
     at(&["event", "list"]).ok();
-    let newer =
-        "INSERT INTO schema_migrations VALUES (999, 'from the future', '\\x00', '2100-01-01T00:00:00Z')";
-    postgres().psql(database_name(&url), newer).expect("it is entered");
+    make_newer_at(&url);
     refused(&url, "use the newer program");
     at(&["event", "list"]).refused("use the newer program");
     at(&["audit"]).refused("use the newer program");

@@ -91,6 +91,44 @@ pub(crate) fn hide_prices(folder: &Path, hide: bool) {
     damage(folder, &format!("ALTER TABLE {from} RENAME TO {to}"));
 }
 
+/// What the rows say of the seats of a PostgreSQL database with one event: its version, and a digit for each seat.
+pub(crate) fn seats_in_rows(url: &str) -> String {
+    let text = "SELECT (SELECT version FROM events WHERE event_no <> 0) || ' '
+           || (SELECT string_agg(status::text, '' ORDER BY ordinal) FROM seats)";
+    ask(url, text)
+}
+
+/// How many have the duty of a PostgreSQL database.
+pub(crate) fn duties(url: &str) -> usize {
+    let text = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+         WHERE l.locktype = 'advisory' AND l.granted AND d.datname = current_database()";
+    ask(url, text).parse().expect("a number")
+}
+
+/// Changes a setting for whoever connects to a PostgreSQL database from now on, or takes the change back.
+pub(crate) fn set_for(url: &str, setting: &str, value: Option<&str>) {
+    let change = value.map_or(format!("RESET {setting}"), |value| format!("SET {setting} = {value}"));
+    ask(url, &format!("ALTER DATABASE {} {change}", database_name(url)));
+}
+
+/// Ends all connections to a PostgreSQL database.
+pub(crate) fn cut_off(url: &str) {
+    let text = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    ask(url, text);
+}
+
+/// Makes a PostgreSQL database look like one that a newer program has migrated.
+pub(crate) fn make_newer_at(url: &str) {
+    let migration =
+        "INSERT INTO schema_migrations VALUES (999, 'from the future', '\\x00', '2100-01-01T00:00:00Z')";
+    ask(url, migration);
+}
+
+fn ask(url: &str, text: &str) -> String {
+    postgres().psql(database_name(url), text).expect("it is asked")
+}
+
 fn open(folder: &Path) -> Connection {
     Connection::open(database(folder)).expect("the database opens")
 }
