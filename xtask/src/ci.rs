@@ -1,6 +1,7 @@
 //! `cargo xtask ci`: what must hold before a change is taken, in order, up to the first that doesn't.
 
 use std::path::Path;
+use std::process::Command;
 
 use onsale_postgres_server::{Place, SHARED_FOLDER, SHARED_SETTINGS, Server};
 
@@ -17,6 +18,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: clippy },
     Step { name: "doc", run: doc },
     Step { name: "test", run: test },
+    Step { name: "test on postgres", run: test_on_postgres },
     Step { name: "planted bugs", run: planted_bugs },
     Step { name: "openapi", run: openapi::compare },
     Step { name: "provider client", run: provider_client::run },
@@ -32,11 +34,23 @@ fn clippy(root: &Path) -> Result<(), String> {
     succeed(&mut cargo(root, &[&whole[..], &["--all-features"], &strict].concat()))
 }
 
-/// All tests, which share one PostgreSQL server: each of them has databases of its own there. It is gone when this ends.
+/// All tests.
 fn test(root: &Path) -> Result<(), String> {
+    with_postgres(&mut cargo(root, &["nextest", "run", "--workspace"]))
+}
+
+/// The tests of the running program once more, with its data on a PostgreSQL server. Which of them are about the file alone, and
+/// why, is said in `.config/nextest.toml`.
+fn test_on_postgres(root: &Path) -> Result<(), String> {
+    let tests = ["nextest", "run", "-p", "onsale", "--profile", "postgres"];
+    with_postgres(cargo(root, &tests).env("ONSALE_TEST_STORE", "postgres"))
+}
+
+/// Runs tests that share one PostgreSQL server: each of them has databases of its own there. It is gone when this ends.
+fn with_postgres(tests: &mut Command) -> Result<(), String> {
     let server = Server::start_with(Place::Memory, SHARED_SETTINGS).map_err(|error| error.to_string())?;
     println!("PostgreSQL is at {}", server.folder().display());
-    succeed(cargo(root, &["nextest", "run", "--workspace"]).env(SHARED_FOLDER, server.folder()))
+    succeed(tests.env(SHARED_FOLDER, server.folder()))
 }
 
 /// The program is killed, or fails, or is slow, at each of its fail points. A build of its own: no other has them.

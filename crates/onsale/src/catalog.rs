@@ -63,9 +63,9 @@ struct Entry {
     /// The newest version that this process has heard of; changed under the map's lock. A map that isn't there yet has missed
     /// entries.
     heard_of: AtomicU64,
-    /// Held by whoever reads the map from the database. Not the map's own lock: the writer needs that one, and must never wait
-    /// for a reading.
-    reading: Mutex<()>,
+    /// Held by whoever reads the map from the database, while others wait for what is read. Not the map's own lock: the writer
+    /// needs that one, and must never wait for a reading.
+    reading: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Entry {
@@ -76,7 +76,7 @@ impl Entry {
             stale: AtomicBool::new(false),
             map: Mutex::new(None),
             heard_of: AtomicU64::new(0),
-            reading: Mutex::new(()),
+            reading: Arc::default(),
         }
     }
 
@@ -228,12 +228,25 @@ impl Catalog {
         }
     }
 
-    /// Looks at an event's seat map if it shows all that this process has heard of. Never blocks.
-    pub(crate) fn map_now<R>(&self, no: EventNo, look: impl FnOnce(&mut SeatMap) -> R) -> Option<R> {
-        let entry = self.entry(no)?;
+    /// Looks at an event's seat map if it shows all that this process has heard of, or at least what was `wanted`. Otherwise says
+    /// which version is wanted.
+    pub(crate) fn map_now<R>(
+        &self,
+        no: EventNo,
+        wanted: Option<u64>,
+        look: impl FnOnce(&mut SeatMap) -> R,
+    ) -> Result<R, u64> {
+        let Some(entry) = self.entry(no) else {
+            return Err(0);
+        };
         let mut map = entry.map.lock().expect("nothing panics under a map's lock");
-        let heard_of = entry.heard_of.load(Ordering::Relaxed);
-        map.as_mut().filter(|map| map.version >= heard_of).map(look)
+        let wanted = wanted.unwrap_or_else(|| entry.heard_of.load(Ordering::Relaxed));
+        map.as_mut().filter(|map| map.version >= wanted).map(look).ok_or(wanted)
+    }
+
+    /// Whose turn it is to read an event's map: one reading serves all who waited for it.
+    pub(crate) fn map_reading(&self, no: EventNo) -> Arc<tokio::sync::Mutex<()>> {
+        self.entry(no).map(|entry| Arc::clone(&entry.reading)).unwrap_or_default()
     }
 
     /// Looks at an event's seat map as it is, however old.
@@ -243,18 +256,18 @@ impl Catalog {
         map.as_mut().map(look)
     }
 
-    /// Reads an event's seat map from the database, or what it has missed of the log. Blocks.
+    /// Reads an event's seat map from the database, or what it has missed of the log. Blocks. Two that do so at once do it
+    /// twice, and come to the same.
     pub(crate) fn bring_up_to_date(&self, store: &Store, no: EventNo) -> Result<(), StoreError> {
         let Some(entry) = self.entry(no) else {
             return Ok(());
         };
-        let _reading = entry.reading.lock().expect("nothing panics while a map is read");
         let (version, heard_of) = {
             let map = entry.map.lock().expect("nothing panics under a map's lock");
             (map.as_ref().map(|map| map.version), entry.heard_of.load(Ordering::Relaxed))
         };
         if let Some(version) = version {
-            // Another has read it meanwhile.
+            // It was followed meanwhile.
             if version >= heard_of {
                 return Ok(());
             }

@@ -168,7 +168,9 @@ impl Settings {
                 secrets.split(',').map(|secret| secret.trim().to_owned()).collect();
         }
         take_file(&mut self.payment.secret_key, &self.payment.secret_key_file, "payment.secret_key")?;
-        match (read("ONSALE_DATABASE_URL"), read("ONSALE_DATABASE_URL_FILE")) {
+        // Set to nothing is not set.
+        let given = |name| read(name).filter(|value| !value.is_empty());
+        match (given("ONSALE_DATABASE_URL"), given("ONSALE_DATABASE_URL_FILE")) {
             (Some(_), Some(_)) => bail!("give ONSALE_DATABASE_URL or ONSALE_DATABASE_URL_FILE, not both"),
             (Some(url), None) => self.set_database_url(url),
             (None, Some(file)) => (self.database.url, self.database.url_file) = (String::new(), file.into()),
@@ -179,6 +181,12 @@ impl Settings {
             take_file(&mut home.url, &home.url_file, "the url of a home")?;
         }
         Ok(())
+    }
+
+    /// Keeps everything in the file, whatever was said of servers.
+    pub(crate) fn keep_in_file(&mut self) {
+        self.set_database_url(String::new());
+        self.database.homes.clear();
     }
 
     /// Puts the main home at an address, whatever was said of it before.

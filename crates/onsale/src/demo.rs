@@ -73,6 +73,8 @@ pub(crate) struct DemoArgs {
 
 pub(crate) fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mut settings = Settings::load(None)?;
+    // A real installation's database is not the demo's to play with.
+    settings.keep_in_file();
     let folder = Folder::make(args.data.clone())?;
     settings.data.clone_from(&folder.path);
     settings.listen = args.listen.unwrap_or_else(any_port);

@@ -171,7 +171,13 @@ impl App {
             return Ok(None);
         }
         let catalog = &self.followers.catalog;
-        if let Some(seen) = catalog.map_now(no, &look) {
+        let wanted = match catalog.map_now(no, None, &look) {
+            Ok(seen) => return Ok(Some(seen)),
+            Err(wanted) => wanted,
+        };
+        let reading = catalog.map_reading(no);
+        let _turn = reading.lock().await;
+        if let Ok(seen) = catalog.map_now(no, Some(wanted), &look) {
             return Ok(Some(seen));
         }
         let app = Arc::clone(self);

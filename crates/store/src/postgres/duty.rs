@@ -10,7 +10,7 @@ use crate::look::{Parsed, Value};
 use super::{Link, Server};
 
 /// The lock's number: "onsale" and a digit. The one without it is that of the migrations.
-const DUTY_LOCK: i64 = 0x6f6e_7361_6c65_31;
+const DUTY_LOCK: i64 = 0x6f_6e73_616c_6531;
 
 /// A server that hears nothing of this program's machine gives the duty to another after these seconds.
 const SETTINGS: &str =
