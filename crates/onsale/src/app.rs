@@ -79,6 +79,9 @@ pub(crate) enum AppError {
     Submit(#[from] SubmitError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A command whose home is away, which is known: not done.
+    #[error("the home {0} is away")]
+    Away(String),
     /// The directory names a home that isn't in this process's settings.
     #[error("event {} is at a home that this process was not told of", .0.0)]
     Homeless(EventNo),
@@ -89,7 +92,7 @@ impl AppError {
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             AppError::Store(error) => is_outage(error),
-            AppError::Homeless(_) => true,
+            AppError::Homeless(_) | AppError::Away(_) => true,
             AppError::Submit(_) => false,
         }
     }
@@ -170,7 +173,7 @@ impl App {
         let again = self.has_homes().then(|| request.clone());
         let done = self.submit_at(home, request, deadline).await;
         let is_unknown_here = match &done {
-            Err(error) => *error == SubmitError::Elsewhere,
+            Err(error) => matches!(error, AppError::Submit(SubmitError::Elsewhere)),
             // Or made at another home, of which this process hasn't heard yet.
             Ok(decision) => decision.outcome == Outcome::Refused(Refusal::NotFound),
         };
@@ -178,9 +181,9 @@ impl App {
             && let Some(request) = again
             && let Some(there) = self.elsewhere(event, home, asked).await?
         {
-            return Ok(self.submit_at(there, request, deadline).await?);
+            return self.submit_at(there, request, deadline).await;
         }
-        Ok(done?)
+        done
     }
 
     async fn submit_at(
@@ -188,10 +191,15 @@ impl App {
         home: HomeNo,
         request: Request,
         deadline: Option<Instant>,
-    ) -> Result<Decision, SubmitError> {
+    ) -> Result<Decision, AppError> {
+        let away = || AppError::Away(self.name(home).to_string());
         if self.desk(home).is_silent() {
-            return Err(SubmitError::Unavailable(format!("the home {} does not answer", self.name(home))));
+            return Err(away());
         }
-        self.store(home).submit(request, deadline).await
+        match self.store(home).submit(request, deadline).await {
+            // Why is said once in the log, where it is found out, and not with every command of a crowd.
+            Err(SubmitError::Unavailable(_)) if self.store(home).is_away() => Err(away()),
+            done => Ok(done?),
+        }
     }
 }

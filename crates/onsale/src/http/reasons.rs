@@ -106,6 +106,10 @@ impl From<AppError> for Problem {
                     "Ask again with the same key: the answer will be the truth.",
                 )
             }
+            AppError::Away(home) => {
+                tracing::debug!(home, "A command's home is away");
+                Problem::new(Code::AuthorityUnavailable, "The database can't be used now; nothing was done.")
+            }
             AppError::Homeless(event) => {
                 tracing::error!(
                     event.no = event.0,

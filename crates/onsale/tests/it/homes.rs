@@ -134,6 +134,10 @@ async fn a_home_that_is_away_is_missed_by_nobody_else_and_sells_again_when_it_is
     until_bookable(&app, &far, true).await;
     let held_again = || async { (ada.hold(&far, &["A-3"]).await.status == 201).then_some(()) };
     eventually("it sells again", held_again).await;
+    // Who asked too early leaves the server alone for a moment, and others with it.
+    let order = format!("/v1/orders/{order_id}");
+    let shown_again = || async { (ada.client.get(&order).await.status == 200).then_some(()) };
+    eventually("its orders are shown again", shown_again).await;
     let order_id = ada.pay(&held).await;
     ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
     assert!(away(&app).await.is_empty());
