@@ -34,7 +34,7 @@ impl App {
         self.look_at(home, move |store| store.read(&work)).await
     }
 
-    /// Reads at every home that isn't away.
+    /// Reads at every home that isn't away; what each of them has.
     pub(crate) async fn read_all<R: Send + 'static>(
         self: &Arc<Self>,
         work: impl Fn(&Reader<'_>) -> Result<R, StoreError> + Clone + Send + 'static,
@@ -43,7 +43,7 @@ impl App {
         for home in self.all() {
             match self.read_at(home, work.clone()).await {
                 Ok(read) => found.push((home, read)),
-                Err(error) if error.is_outage() && self.has_homes() => {
+                Err(error) if error.is_outage() => {
                     let (home, error) = (&**self.name(home), &error as &dyn std::error::Error);
                     tracing::debug!(home, error, "A home is away: it is left out");
                 }

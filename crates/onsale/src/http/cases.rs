@@ -18,7 +18,7 @@ use crate::app::App;
 use super::caller::{Operator, PathId, ReportReader};
 use super::extract::{ApiJson, ApiQuery};
 use super::problem::Problem;
-use super::reasons::{not_one_of, refused};
+use super::reasons::{nobody_answers, not_one_of, refused};
 use super::wire::books::{CaseActionJson, CaseJson, CasesJson, ResolutionJson};
 use super::wire::rfc3339;
 
@@ -55,7 +55,11 @@ async fn list_cases(
         let cases = reader.cases(status, CASES_SHOWN_MAX)?.into_iter();
         cases.map(|case| Ok((event_id(reader, &case)?, case))).collect::<Result<Vec<_>, StoreError>>()
     });
-    let mut cases: Vec<_> = read.await?.into_iter().flat_map(|(_, cases)| cases).collect();
+    let read = read.await?;
+    if read.is_empty() {
+        return Err(nobody_answers());
+    }
+    let mut cases: Vec<_> = read.into_iter().flat_map(|(_, cases)| cases).collect();
     // Each home's are in this order already.
     cases.sort_by_key(|(_, case)| (case.status != CaseStatus::Open, case.opened_at, case.id));
     cases.truncate(CASES_SHOWN_MAX as usize);

@@ -24,7 +24,7 @@ use super::caller::{Operator, PathId, ReportReader};
 use super::extract::{ApiJson, OptionalIdempotencyKey};
 use super::idempotency::{event_draw, mark};
 use super::problem::{Code, FieldError, Problem};
-use super::reasons::{not_found, not_one_of, refused, refused_seats};
+use super::reasons::{nobody_answers, not_found, not_one_of, refused, refused_seats};
 use super::wire::event::{
     EventJson, NewEventJson, OnSaleJson, PriceVersionJson, PricesJson, ReportJson, SeatsStatusJson,
 };
@@ -67,11 +67,15 @@ async fn list_events(
         true => app.followers.catalog.all_seen(|no| !answered(no)),
         false => Vec::new(),
     };
+    if read.is_empty() && events.is_empty() {
+        return Err(nobody_answers());
+    }
+    let is_sorted = events.is_empty() && read.len() == 1;
     for (_, read) in read {
         app.followers.catalog.saw(&read);
         events.extend(read);
     }
-    if app.has_homes() {
+    if !is_sorted {
         events.sort_by_key(|event| (Reverse(event.created_at), event.no()));
         // One that has just moved may have been seen at both.
         events.dedup_by_key(|event| event.no());

@@ -80,6 +80,11 @@ pub(crate) fn not_found() -> Problem {
     Problem::new(Code::NotFound, "There is nothing here that you may see.")
 }
 
+/// No home can be read, and what is known without them is no answer.
+pub(crate) fn nobody_answers() -> Problem {
+    Problem::new(Code::AuthorityUnavailable, "The database can't be read now.")
+}
+
 /// A member that isn't one of its words.
 pub(crate) fn not_one_of(pointer: &str, words: &[&str]) -> FieldError {
     FieldError::new(pointer, format!("must be one of: {}", words.join(", ")))

@@ -8,7 +8,7 @@ use onsale_core::limits::IDEMPOTENCY_TTL_MS;
 use onsale_store::fail_point;
 use tokio::task::JoinSet;
 
-use crate::app::App;
+use crate::app::{App, AppError};
 use crate::desk::HomeNo;
 
 /// Holds ended together; they share a few transactions.
@@ -34,6 +34,7 @@ pub(crate) async fn pass(app: Arc<App>, home: HomeNo) -> anyhow::Result<()> {
         }
         fail_point!(async "expirer.ended", anyhow::bail!("a fail point"));
     }
-    app.store(home).forget_keys(app.now().plus_ms(-IDEMPOTENCY_TTL_MS)).await?;
+    let before = app.now().plus_ms(-IDEMPOTENCY_TTL_MS);
+    app.store(home).forget_keys(before).await.map_err(AppError::from)?;
     Ok(())
 }

@@ -221,6 +221,39 @@ async fn without_the_main_home_the_others_sell_on() {
     app.finish().await;
 }
 
+/// With one home, and that away, there is nothing to sell and still something to look at; and monitoring hears of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_known_of_the_only_home_stays_to_be_looked_at() {
+    let mut server = Server::start().expect("PostgreSQL runs");
+    let url = server.create_database().expect("a database");
+    let app = App::options().workers().database(&url).start().await;
+    let hall = app.hall(json!({}), &["A-1", "A-2"]).await;
+    let ada = app.buyer().await;
+    ada.hold(&hall, &["A-2"]).await.ok(201);
+    assert_eq!(app.seat_states(&hall).await, "01");
+    server.stop_hard().expect("it is killed");
+    ada.hold(&hall, &["A-1"]).await.problem(503, "authority-unavailable");
+    until_bookable(&app, &hall, false).await;
+    assert_eq!(app.seat_states(&hall).await, "01");
+    let listed = app.buyers.get("/v1/events").await.ok(200);
+    assert_eq!(listed["events"][0]["bookable"], false, "{listed}");
+    app.operator.get("/v1/reconciliation/cases").await.problem(503, "authority-unavailable");
+    app.buyers.get("/readyz").await.problem_without_code(503);
+    let metrics = app.operator.get("/metrics").await;
+    assert!(
+        metrics.status == 200 && metrics.text.contains("onsale_home_away{home=\"main\"} 1"),
+        "{}",
+        metrics.text
+    );
+    server.start_again().expect("it starts");
+    until_bookable(&app, &hall, true).await;
+    let held_again = || async { (ada.hold(&hall, &["A-1"]).await.status == 201).then_some(()) };
+    eventually("it sells again", held_again).await;
+    let cases = || async { (app.operator.get("/v1/reconciliation/cases").await.status == 200).then_some(()) };
+    eventually("it is read again", cases).await;
+    app.finish().await;
+}
+
 /// Where an event is made is said when it is made, once, and every process knows it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_is_made_where_it_is_wanted() {
