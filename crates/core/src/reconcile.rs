@@ -8,6 +8,8 @@ use crate::time::Timestamp;
 pub struct Callback {
     /// The provider's id of the message.
     pub provider_event_id: String,
+    /// The event it is kept with: the one it was judged under, or its case's.
+    pub event: EventNo,
     /// Digest of its content: the same id with other content is a conflict.
     pub digest: u128,
     /// The provider's word for what happened.

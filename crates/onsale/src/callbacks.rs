@@ -21,6 +21,7 @@ pub(crate) fn unjudged(event: &CallbackEvent, body: &[u8], now: Timestamp) -> Ca
     let (head, _) = digest.split_at(16);
     Callback {
         provider_event_id: event.provider_event_id.clone(),
+        event: EventNo::HOUSE,
         digest: u128::from_be_bytes(head.try_into().expect("sixteen bytes are sixteen bytes")),
         kind: event.kind.clone(),
         reference: event.reference.clone(),

@@ -233,8 +233,9 @@ impl Reader<'_> {
     /// Parked callbacks whose time has come.
     pub fn due_callbacks(&self, now: Timestamp, limit: u32) -> Parsed<Vec<CallbackDue>> {
         let text = format!(
-            "SELECT {CALLBACK} FROM callbacks c JOIN events e ON e.event_no = c.event_no
-             WHERE c.verdict = 'parked' AND c.due_at <= ?1 AND e.elsewhere IS NULL ORDER BY c.due_at LIMIT ?2"
+            "SELECT {CALLBACK} FROM callbacks WHERE verdict = 'parked' AND due_at <= ?1
+               AND EXISTS (SELECT 1 FROM events e WHERE e.event_no = callbacks.event_no AND e.elsewhere IS NULL)
+             ORDER BY due_at LIMIT ?2"
         );
         self.0.all(&text, &[now.millis().into(), limit.into()], rows::callback)
     }

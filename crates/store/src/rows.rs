@@ -2,7 +2,7 @@
 
 use onsale_core::event::{Event, Policy};
 use onsale_core::hold::Hold;
-use onsale_core::id::{EventId, SeatOrdinal};
+use onsale_core::id::{EventId, EventNo, SeatOrdinal};
 use onsale_core::idempotency::{KeyRecord, RequestKey};
 use onsale_core::log::LogEntry;
 use onsale_core::money::{Currency, Money};
@@ -31,8 +31,7 @@ pub(crate) const OPERATION: &str = "operation_id, order_id, seq, kind, status, t
      payment_method_token, next_action_url, failure_code, created_at, updated_at, due_at, tries";
 pub(crate) const CASE: &str = "case_id, kind, order_id, operation_id, opened_at, evidence, status, owner, next_check_at, \
      action, note, actor, acted_at";
-pub(crate) const CALLBACK: &str =
-    "provider_event_id, digest, kind, reference, claimed_order, verdict, received_at, due_at, case_id";
+pub(crate) const CALLBACK: &str = "provider_event_id, digest, kind, reference, claimed_order, verdict, received_at, due_at, case_id, event_no";
 pub(crate) const KEY: &str = "key, digest, answer, created_at";
 pub(crate) const LOG: &str = "event_no, version, at, kind, payload";
 
@@ -189,6 +188,7 @@ pub(crate) fn callback(row: &Row<'_>) -> Parsed<Callback> {
         received_at: time(row, 6)?,
         due_at: time(row, 7)?,
         case: row.id_or_none(8)?,
+        event: EventNo(row.number(9)?),
     })
 }
 

@@ -104,7 +104,9 @@ pub(super) fn judge(
         Verdict::Parked if case.is_none() => now.plus_ms(PARKED_RETRY_MS),
         _ => NEVER,
     };
-    let row = Callback { verdict, received_at, due_at, case, ..callback.clone() };
+    // A case stays where it was opened, and the message with it.
+    let kept_with = case.map_or(event, CaseId::event);
+    let row = Callback { event: kept_with, verdict, received_at, due_at, case, ..callback.clone() };
     match known_as {
         None => state.callbacks.insert(key.into(), row),
         Some(_) => *state.callbacks.change(key) = row,

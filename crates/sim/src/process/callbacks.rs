@@ -75,6 +75,7 @@ impl Sim {
         let now = self.clock(process);
         let callback = Callback {
             provider_event_id: message.id.clone(),
+            event: EventNo::HOUSE,
             digest: message.digest,
             kind: "payment.changed".to_owned(),
             reference: Some(message.name.clone()),

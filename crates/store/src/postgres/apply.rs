@@ -369,11 +369,9 @@ fn callbacks(snapshot: &Snapshot) -> [Rows<'_>; 2] {
         let after = change.after;
         let case = after.case.map(|case| case.0);
         let Some(before) = change.before else {
-            // Where it belongs is where its order does; the house keeps what nobody can place.
-            let no = after.claimed_order.map_or(0, |order| order.event().0);
             new.push(cells![
                 &after.provider_event_id,
-                no,
+                after.event.0,
                 after.digest,
                 &after.kind,
                 after.reference.as_deref(),
@@ -389,6 +387,7 @@ fn callbacks(snapshot: &Snapshot) -> [Rows<'_>; 2] {
             after.verdict.word(),
             after.due_at.millis(),
             case,
+            after.event.0,
             &after.provider_event_id,
             before.verdict.word(),
             before.due_at.millis(),

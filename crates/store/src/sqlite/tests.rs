@@ -216,6 +216,7 @@ fn sale(bench: &mut Bench) -> (onsale_core::id::HoldId, OrderId, OperationId) {
     };
     let callback = Callback {
         provider_event_id: "evt_1".to_owned(),
+        event: EventNo::HOUSE,
         digest: 1,
         kind: "payment_intent.succeeded".to_owned(),
         reference: Some("pi_1".to_owned()),

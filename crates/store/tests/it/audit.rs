@@ -6,7 +6,7 @@ use std::path::Path;
 
 use onsale_core::command::Command;
 use onsale_core::gateway::IntentState;
-use onsale_core::id::{HoldId, OperationId, OrderId};
+use onsale_core::id::{EventNo, HoldId, OperationId, OrderId};
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::{Timestamp, seconds};
 use onsale_store::{Audit, audit_folder, backup_folder};
@@ -86,6 +86,7 @@ fn sale() -> (World, Things) {
 fn judge(world: &World, id: &str, reference: &str, claimed_order: Option<OrderId>) {
     let callback = Box::new(Callback {
         provider_event_id: id.to_owned(),
+        event: EventNo::HOUSE,
         digest: 1,
         kind: "payment_intent.succeeded".to_owned(),
         reference: Some(reference.to_owned()),

@@ -17,6 +17,7 @@ use crate::world::{HALL, World, ada, ben, hall, policy};
 fn message(id: &str, reference: &str, claimed_order: Option<OrderId>) -> Callback {
     Callback {
         provider_event_id: id.to_owned(),
+        event: EventNo::HOUSE,
         digest: 1,
         kind: "payment_intent.succeeded".to_owned(),
         reference: Some(reference.to_owned()),

@@ -5,6 +5,7 @@ use std::thread;
 
 use onsale_core::command::{Command, Outcome};
 use onsale_core::gateway::IntentState;
+use onsale_core::id::EventNo;
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::refusal::Refusal;
 use onsale_core::time::Timestamp;
@@ -96,6 +97,7 @@ fn a_message_that_comes_twice_at_once_is_applied_once() {
         let (order, attempt) = world.checkout_as(world.hold(&buyer, &[seat]), &buyer, &name);
         let callback = Callback {
             provider_event_id: format!("evt_{seat}"),
+            event: EventNo::HOUSE,
             digest: 1,
             kind: "payment_intent.succeeded".to_owned(),
             reference: Some(name.clone()),

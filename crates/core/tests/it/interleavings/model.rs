@@ -7,7 +7,7 @@ use onsale_core::command::{Answer, Command, Outcome, Request};
 use onsale_core::event::PaymentMode;
 use onsale_core::gateway::Observation;
 use onsale_core::hold::HoldStatus;
-use onsale_core::id::{HoldId, OperationId, SeatOrdinal, Seed};
+use onsale_core::id::{EventNo, HoldId, OperationId, SeatOrdinal, Seed};
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::Timestamp;
@@ -280,6 +280,7 @@ impl State {
     fn judge(&mut self, number: u64, attempt: OperationId, seen: Standing) -> Outcome {
         let callback = Callback {
             provider_event_id: format!("ev{number}"),
+            event: EventNo::HOUSE,
             digest: number.into(),
             kind: "payment.changed".to_owned(),
             reference: Some(name_of(attempt)),

@@ -267,6 +267,7 @@ impl Page {
         let event = known.map(|row| row.id.event()).or(attached.map(OperationId::event));
         let callback = Callback {
             provider_event_id: id.to_owned(),
+            event: EventNo::HOUSE,
             digest: digest(&format!("{reference:?} {claimed:?} {content}")),
             kind: "payment.changed".to_owned(),
             reference: reference.map(str::to_owned),

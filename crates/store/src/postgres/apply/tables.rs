@@ -94,6 +94,6 @@ update! {
         ("status" Text, "owner" Text, "next_check_at" Int8, "action" Text, "note" Text, "actor" Text, "acted_at" Int8)
         key ("case_id" Id) was ("status" Text, "owner" Text);
     CALLBACKS_CHANGED in "callbacks"
-        ("verdict" Text, "due_at" Int8, "case_id" Id)
+        ("verdict" Text, "due_at" Int8, "case_id" Id, "event_no" Int4)
         key ("provider_event_id" Text) was ("verdict" Text, "due_at" Int8);
 }

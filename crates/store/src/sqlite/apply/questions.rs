@@ -1,6 +1,5 @@
 //! Writing cases and callbacks.
 
-use onsale_core::id::EventNo;
 use onsale_core::reconcile::{Callback, Case};
 use rusqlite::{Connection, params};
 
@@ -73,11 +72,9 @@ pub(super) fn callback(
                due_at, case_id)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
-        // Where it belongs is where its order does; the house keeps what nobody can place.
-        let no = after.claimed_order.map_or(EventNo::HOUSE, |order| order.event());
         let count = statement.execute(params![
             after.provider_event_id,
-            no.0,
+            after.event.0,
             after.digest.to_be_bytes(),
             after.kind,
             after.reference,
@@ -90,13 +87,14 @@ pub(super) fn callback(
         return one("callbacks", count);
     };
     let mut statement = db.prepare_cached(
-        "UPDATE callbacks SET verdict = ?1, due_at = ?2, case_id = ?3
-         WHERE provider_event_id = ?4 AND verdict = ?5 AND due_at = ?6",
+        "UPDATE callbacks SET verdict = ?1, due_at = ?2, case_id = ?3, event_no = ?4
+         WHERE provider_event_id = ?5 AND verdict = ?6 AND due_at = ?7",
     )?;
     let count = statement.execute(params![
         after.verdict.word(),
         after.due_at.millis(),
         case,
+        after.event.0,
         after.provider_event_id,
         before.verdict.word(),
         before.due_at.millis(),
