@@ -92,11 +92,20 @@ pub enum OpenError {
         source: Box<StoreError>,
     },
     /// The database has moved: nothing is to be decided here any more.
-    #[error("the database {path} has moved to the home {home}: serve that one")]
+    #[error(
+        "the database {path} has moved to the home {home}, or is on its way there: serve that one, or run \
+         `onsale to-postgres` again until it is done"
+    )]
     Moved {
         /// Which file.
         path: PathBuf,
         /// Where it went.
+        home: String,
+    },
+    /// The database is being made of a file.
+    #[error("the home {home} is still being made of a file: run `onsale to-postgres` again until it is done")]
+    Arriving {
+        /// Which home.
         home: String,
     },
 }
@@ -137,6 +146,9 @@ pub enum StoreError {
     /// The system failed.
     #[error("the system failed")]
     Io(#[source] std::io::Error),
+    /// The database as a whole has moved: nothing is changed in it any more.
+    #[error("the database has moved to {0}")]
+    Elsewhere(String),
     /// A stored value is not one this program writes.
     #[error("the database holds {found:?} where {wanted} is expected")]
     Corrupt {

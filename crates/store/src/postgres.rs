@@ -19,9 +19,9 @@ use onsale_core::id::EventNo;
 
 use crate::error::{OpenError, StoreError};
 use crate::limits::{AWAY_PAUSE, CONNECT_PATIENCE, FIRST_PATIENCE, HOME_READERS_MAX, LANES_MAX};
-use crate::look::Parsed;
-use crate::migrate;
+use crate::look::{Look, Parsed};
 use crate::writer::{self, Clock, Committed, Queue};
+use crate::{migrate, upkeep};
 
 use backend::PostgresBackend;
 use pool::Pool;
@@ -118,6 +118,9 @@ impl Home {
         let first = Link::open(&address, "", FIRST_PATIENCE)?;
         first.be_patient(Duration::from_secs(60));
         migrate::migrate_postgres(&first, options.upgrades)?;
+        if upkeep::moved_to(Look::Postgres(&first))?.is_some() {
+            return Err(OpenError::Arriving { home: options.name });
+        }
         drop(first);
         let server = Arc::new(Server::new(address));
         let mut threads = Vec::new();
@@ -181,6 +184,6 @@ impl Home {
 /// A connection to a home for a command, whose database must be at this program's version.
 pub(crate) fn existing(name: &str, url: &str) -> Result<Link, OpenError> {
     let link = Link::open(&Address::parse(name, url, false)?, "", FIRST_PATIENCE)?;
-    migrate::require_current(crate::look::Look::Postgres(&link))?;
+    migrate::require_current(Look::Postgres(&link))?;
     Ok(link)
 }

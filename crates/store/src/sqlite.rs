@@ -15,7 +15,7 @@ use onsale_core::time::Timestamp;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use crate::audit::{self, Audit};
+use crate::audit::{self, Audit, Scope};
 use crate::error::{InspectError, OpenError, StoreError};
 use crate::limits::{BUSY_TIMEOUT, CHECKPOINT_PAGES, CHECKPOINT_PAGES_FORCED, READERS_MAX};
 use crate::look::Look;
@@ -24,6 +24,7 @@ use crate::writer::{self, Clock, Committed, Queue};
 pub(crate) use backend::SqliteBackend;
 
 /// How a store is opened.
+#[derive(Clone)]
 pub struct Options {
     /// The folder of the database; the file in it is `onsale.db`.
     pub folder: PathBuf,
@@ -89,6 +90,7 @@ impl File {
     ) -> Result<(File, JoinHandle<()>), OpenError> {
         let path = options.folder.join("onsale.db");
         let connection = open::for_writing(&options, &path)?;
+        open::require_home(&connection, &path)?;
         let ground = options.ground;
         let checkpointer = open::for_checkpoints(ground, &path)?;
         let queue = Queue::new();
@@ -130,7 +132,7 @@ impl File {
 
     /// Checks every invariant on one state of the database.
     pub(crate) fn audit(&self, now: Timestamp) -> Result<Audit, StoreError> {
-        audit::run(Look::Sqlite(&open::for_reading(self.ground, &self.path)?), now)
+        audit::run(Look::Sqlite(&open::for_reading(self.ground, &self.path)?), now, Scope::AtHome)
     }
 
     /// Lets the writer finish, and lets go of what isn't used: the writer's connection should be the last.
@@ -143,13 +145,20 @@ impl File {
 /// Checks every invariant of the database in a folder, whether or not a program serves it.
 pub fn audit_folder(folder: &Path, now: Timestamp) -> Result<Audit, InspectError> {
     let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
-    Ok(audit::run(Look::Sqlite(&connection), now)?)
+    Ok(audit::run(Look::Sqlite(&connection), now, Scope::AtHome)?)
 }
 
 /// Copies the database in a folder into a new file, whether or not a program serves it.
 pub fn backup_folder(folder: &Path, to: &Path) -> Result<(), InspectError> {
     let connection = open::existing_for_reading(&folder.join("onsale.db"))?;
     Ok(backup(&connection, to)?)
+}
+
+/// A connection to the database in a folder that writes, whether or not a program serves it, and wherever it is at home.
+pub(crate) fn existing_for_writing(options: &Options) -> Result<Connection, OpenError> {
+    let path = options.folder.join("onsale.db");
+    drop(open::existing_for_reading(&path)?);
+    open::for_writing(options, &path)
 }
 
 fn backup(db: &Connection, to: &Path) -> Result<(), StoreError> {

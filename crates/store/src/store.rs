@@ -11,7 +11,7 @@ use onsale_core::id::{EventNo, KeyId};
 use onsale_core::time::Timestamp;
 use tokio::sync::oneshot;
 
-use crate::audit::{self, Audit};
+use crate::audit::{self, Audit, Scope};
 use crate::error::{InspectError, OpenError, StoreError, SubmitError};
 use crate::fail_point;
 use crate::keys::ApiKey;
@@ -159,6 +159,12 @@ impl Store {
         self.upkeep(move |db| upkeep::forget_keys(db, before)).await
     }
 
+    /// Raises an event's epoch, so that whatever is remembered of before is visibly older; the new one, or `None` when the event
+    /// isn't at home here.
+    pub async fn fence(&self, event: EventNo) -> Result<Option<u64>, StoreError> {
+        self.upkeep(move |db| upkeep::fence(db, event)).await
+    }
+
     /// Enters the home of an event in this main home's directory. Blocks.
     pub(crate) fn enter_home(&self, event: EventNo, name: &str) -> Result<(), StoreError> {
         match &self.engine {
@@ -176,12 +182,15 @@ impl Store {
         let file = match &self.engine {
             Engine::File(file) => file,
             Engine::Home(home) => {
-                return tokio::task::block_in_place(|| home.upkeep(|link| work(Look::Postgres(link))));
+                return tokio::task::block_in_place(|| {
+                    home.upkeep(|link| upkeep::at_home(Look::Postgres(link), || work(Look::Postgres(link))))
+                });
             }
         };
         let (reply, answer) = oneshot::channel();
         file.queue.chore(Box::new(move |backend: &mut SqliteBackend| {
-            let _ = reply.send(backend.upkeep(|db| work(Look::Sqlite(db))));
+            let done = backend.upkeep(|db| upkeep::at_home(Look::Sqlite(db), || work(Look::Sqlite(db))));
+            let _ = reply.send(done);
         }))?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -280,5 +289,5 @@ fn audit_server(link: &Link, now: Timestamp) -> Result<Audit, StoreError> {
     link.be_patient(AUDIT_PATIENCE);
     link.batch("SET statement_timeout = 0; SET jit = off; SET work_mem = '64MB'")?;
     link.batch("ANALYZE")?;
-    audit::run(Look::Postgres(link), now)
+    audit::run(Look::Postgres(link), now, Scope::AtHome)
 }

@@ -3,6 +3,7 @@
 use onsale_core::id::{EventNo, KeyId};
 use onsale_core::limits::IDEMPOTENCY_TTL_MS;
 use onsale_core::time::Timestamp;
+use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::error::StoreError;
 use crate::keys::ApiKey;
@@ -12,6 +13,36 @@ use crate::names::Named;
 
 /// Rows forgotten in one go: a short transaction between batches.
 const FORGET_MAX: i64 = 2_000;
+
+/// Where the database as a whole has moved, or comes from until everything is there: then nothing may be changed in it.
+pub(crate) fn moved_to(db: Look<'_>) -> Result<Option<String>, StoreError> {
+    let house =
+        db.one("SELECT elsewhere FROM events WHERE event_no = 0", &[], |row| row.string_or_none(0))?;
+    Ok(house.flatten())
+}
+
+/// Work in a transaction of its own, unless the database has moved: that is looked up under the house's lock.
+pub(crate) fn at_home<R>(
+    db: Look<'_>,
+    work: impl FnOnce() -> Result<R, StoreError>,
+) -> Result<R, StoreError> {
+    let in_lock = || match moved_to(db)? {
+        None => work(),
+        Some(home) => Err(StoreError::Elsewhere(home)),
+    };
+    match db {
+        Look::Sqlite(connection) => {
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let done = in_lock()?;
+            transaction.commit()?;
+            Ok(done)
+        }
+        Look::Postgres(link) => link.transaction(|| {
+            link.query("SELECT 1 FROM events WHERE event_no = 0 FOR SHARE", &[])?;
+            in_lock()
+        }),
+    }
+}
 
 pub(crate) fn add_key(db: Look<'_>, key: &ApiKey) -> Result<(), StoreError> {
     let values = [
@@ -40,10 +71,20 @@ pub(crate) fn secret(db: Look<'_>, name: &str, fresh: &[u8], now: Timestamp) -> 
     kept.ok_or_else(|| StoreError::Corrupt { wanted: "a secret", found: "nothing".to_owned() })
 }
 
-/// Forgets finished requests, and marks of batches, of before a time; how many requests.
+/// Raises an event's epoch, so that whatever is remembered of before is visibly older; the new one, or `None` when the event
+/// isn't at home here.
+pub(crate) fn fence(db: Look<'_>, event: EventNo) -> Result<Option<u64>, StoreError> {
+    let text =
+        "UPDATE events SET epoch = epoch + 1 WHERE event_no = ?1 AND elsewhere IS NULL RETURNING epoch";
+    db.one(text, &[event.0.into()], |row| row.number(0))
+}
+
+/// Forgets finished requests, and marks of batches, of before a time; how many requests. Those of an event that is on its way
+/// stay: they are being copied.
 pub(crate) fn forget_keys(db: Look<'_>, before: Timestamp) -> Result<usize, StoreError> {
     let text = "DELETE FROM idempotency_keys WHERE key IN
-           (SELECT key FROM idempotency_keys WHERE created_at < ?1 LIMIT ?2)";
+           (SELECT key FROM idempotency_keys k WHERE created_at < ?1
+              AND NOT EXISTS (SELECT 1 FROM events e WHERE e.event_no = k.event_no AND e.elsewhere IS NOT NULL) LIMIT ?2)";
     let forgotten = db.execute(text, &[before.millis().into(), FORGET_MAX.into()])? as usize;
     if let Look::Postgres(_) = db {
         let text =

@@ -233,6 +233,20 @@ impl Link {
         if self.take_warning() { Err(StoreError::NotReplicated) } else { Ok(done) }
     }
 
+    /// Several statements that are done together, and durable when this returns.
+    pub(crate) fn transaction<R>(&self, work: impl FnOnce() -> Parsed<R>) -> Parsed<R> {
+        self.batch("BEGIN")?;
+        let done = work();
+        if done.is_err() {
+            // Where that isn't answered either, the server undoes it when the connection is gone.
+            let _ = self.batch("ROLLBACK");
+            self.take_warning();
+            return done;
+        }
+        self.batch("COMMIT")?;
+        if self.take_warning() { Err(StoreError::NotReplicated) } else { done }
+    }
+
     /// Several statements over one state of the database.
     pub(crate) fn still<R>(&self, work: impl FnOnce() -> Parsed<R>) -> Parsed<R> {
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;

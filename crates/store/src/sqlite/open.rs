@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{OpenError, StoreError};
 use crate::limits::{BUSY_TIMEOUT, RESTART_TIMEOUT_FORCED, SQLITE_VERSION_MIN, WRITER_CACHE_KIB};
-use crate::migrate;
+use crate::{migrate, upkeep};
 
 use super::{Ground, Options};
 
@@ -46,6 +46,14 @@ pub(super) fn for_writing(options: &Options, path: &Path) -> Result<Connection, 
     }
     take_in_wal(&connection, options.busy_timeout).map_err(failed)?;
     Ok(connection)
+}
+
+/// Refuses a database that has moved: nothing is to be decided in it any more.
+pub(super) fn require_home(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    match upkeep::moved_to(crate::look::Look::Sqlite(connection))? {
+        None => Ok(()),
+        Some(home) => Err(OpenError::Moved { path: path.to_owned(), home }),
+    }
 }
 
 /// Copies what the WAL holds into the database, and syncs it, before anything is added. A WAL that a crash has left is read

@@ -11,21 +11,7 @@ use onsale_core::reconcile::CaseStatus;
 use onsale_core::time::Timestamp;
 use onsale_store::{ApiKey, EventReport, Role, StoreError};
 
-use crate::world::{HALL, PRICES, World, account, ada, ben, draft, hall, manifest, place_hold, policy};
-
-/// Waits for upkeep, which runs on the writer's thread.
-fn done<R>(upkeep: impl Future<Output = R>) -> R {
-    let mut upkeep = std::pin::pin!(upkeep);
-    let mut result = None;
-    crate::world::wait_until("the upkeep is done", || {
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        if let std::task::Poll::Ready(ready) = upkeep.as_mut().poll(&mut context) {
-            result = Some(ready);
-        }
-        result.is_some()
-    });
-    result.expect("it is there")
-}
+use crate::world::{HALL, PRICES, World, account, ada, ben, done, draft, hall, manifest, place_hold, policy};
 
 #[test]
 fn a_manifest_reads_back_as_it_was_put() {

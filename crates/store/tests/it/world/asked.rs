@@ -44,3 +44,17 @@ impl Asked<'_> {
         self.answer().expect("the store decides").outcome
     }
 }
+
+/// Waits for upkeep, which may run on the writer's thread.
+pub(crate) fn done<R>(upkeep: impl Future<Output = R>) -> R {
+    let mut upkeep = std::pin::pin!(upkeep);
+    let mut result = None;
+    super::wait_until("the upkeep is done", || {
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(ready) = upkeep.as_mut().poll(&mut context) {
+            result = Some(ready);
+        }
+        result.is_some()
+    });
+    result.expect("it is there")
+}
