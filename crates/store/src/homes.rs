@@ -2,7 +2,7 @@
 //! event (keys, secrets, the house) and the directory. The directory only tells where to ask. That an event is nowhere else is
 //! told by the event's own row in each home, under its lock; who asks at the wrong place is refused there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, RwLock};
 
 use onsale_core::id::EventNo;
@@ -21,8 +21,16 @@ pub struct Home {
 /// The databases of an installation.
 pub struct Homes {
     homes: Vec<Home>,
+    directory: RwLock<Directory>,
+}
+
+/// What was read of the directory last.
+#[derive(Default)]
+struct Directory {
     /// Events that aren't at home in the main home: the home's place in the list, or `None` for one that isn't in it.
-    away_from_main: RwLock<HashMap<EventNo, Option<usize>>>,
+    away_from_main: HashMap<EventNo, Option<usize>>,
+    /// Events on their way to another home.
+    moving: HashSet<EventNo>,
 }
 
 impl Homes {
@@ -32,7 +40,7 @@ impl Homes {
     /// When there is none.
     pub fn new(homes: Vec<Home>) -> Homes {
         assert!(!homes.is_empty(), "an installation has a database");
-        Homes { homes, away_from_main: RwLock::new(HashMap::new()) }
+        Homes { homes, directory: RwLock::default() }
     }
 
     /// The main home.
@@ -52,11 +60,16 @@ impl Homes {
 
     /// The home of an event, as far as this program knows; `None` when it is one that this program wasn't told of.
     pub fn of(&self, event: EventNo) -> Option<&Home> {
-        let known = self.away_from_main.read().expect("nothing panics under the directory's lock");
-        match known.get(&event) {
+        let known = self.directory.read().expect("nothing panics under the directory's lock");
+        match known.away_from_main.get(&event) {
             None => self.homes.first(),
             Some(place) => place.and_then(|place| self.homes.get(place)),
         }
+    }
+
+    /// Whether an event is on its way to another home, as far as this program knows: nothing of it is decided meanwhile.
+    pub fn is_moving(&self, event: EventNo) -> bool {
+        self.directory.read().expect("nothing panics under the directory's lock").moving.contains(&event)
     }
 
     /// Reads the directory anew. Blocks. What was known stays when it can't be read.
@@ -66,9 +79,14 @@ impl Homes {
         }
         let read = self.main().read(|reader| reader.directory())?;
         let place = |name: &str| self.homes.iter().position(|home| &*home.name == name);
-        let fresh: HashMap<EventNo, Option<usize>> =
-            read.into_iter().map(|(event, home)| (event, place(&home))).collect();
-        *self.away_from_main.write().expect("nothing panics under the directory's lock") = fresh;
+        let mut fresh = Directory::default();
+        for line in read {
+            fresh.away_from_main.insert(line.event, place(&line.home));
+            if line.is_moving {
+                fresh.moving.insert(line.event);
+            }
+        }
+        *self.directory.write().expect("nothing panics under the directory's lock") = fresh;
         Ok(())
     }
 

@@ -18,8 +18,8 @@ use crate::names::Named;
 use crate::rows::{self, CALLBACK, CASE, EVENT, HOLD, LOG, OPERATION, ORDER, time, time_or_none};
 
 pub use views::{
-    CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, SeatChanges,
-    SeatDigits,
+    CallbackDue, CaseView, DirectoryLine, EventReport, HoldView, ManifestView, OperationView, OrderView,
+    SeatChanges, SeatDigits,
 };
 
 /// A look at the database.
@@ -46,10 +46,13 @@ impl Reader<'_> {
         self.0.all(text, &[], |row| Ok((EventNo(row.number(0)?), row.number(1)?)))
     }
 
-    /// Which home each event is at that isn't at the main home; kept in the main home alone.
-    pub fn directory(&self) -> Parsed<Vec<(EventNo, String)>> {
-        let text = "SELECT event_no, home FROM directory";
-        self.0.all(text, &[], |row| Ok((EventNo(row.number(0)?), row.string(1)?)))
+    /// Where each event is at home that isn't at the main home, or has ever been moved; kept in the main home alone.
+    pub fn directory(&self) -> Parsed<Vec<DirectoryLine>> {
+        let text = "SELECT event_no, home, moving_to FROM directory";
+        self.0.all(text, &[], |row| {
+            let (event, home) = (EventNo(row.number(0)?), row.string(1)?);
+            Ok(DirectoryLine { event, home, is_moving: row.text_or_none(2)?.is_some() })
+        })
     }
 
     /// An event's manifest and prices; `None` while it has none.

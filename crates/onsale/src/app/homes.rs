@@ -53,7 +53,7 @@ impl App {
 
     /// Whether seats of an event can be held at present, as far as its home is concerned.
     pub(crate) fn is_bookable(&self, event: EventNo) -> bool {
-        self.home_of(event).is_ok_and(|home| !self.is_away(home))
+        self.home_of(event).is_ok_and(|home| !self.is_away(home)) && !self.homes.is_moving(event)
     }
 
     /// Reads the directory.

@@ -103,13 +103,14 @@ impl App {
         Ok(tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Closed)?)
     }
 
-    /// An event as it stands; as it was last seen here while its home is away. `None` when there is no such event.
+    /// An event as it stands; as it was last seen here while its home is away, or while it is on its way to another. `None` when
+    /// there is no such event.
     pub(crate) async fn event(self: &Arc<Self>, id: EventId) -> Result<Option<Event>, AppError> {
         let event = match self.event_of(id.event()).await {
             Err(error) if error.is_outage() => {
                 Some(self.followers.catalog.last_seen(id.event()).ok_or(error)?)
             }
-            read => read?,
+            read => read?.or_else(|| self.followers.catalog.last_seen(id.event())),
         };
         Ok(event.filter(|event| event.id == id && id.event() != EventNo::HOUSE))
     }
@@ -134,13 +135,15 @@ impl App {
         Ok(sale.filter(|sale| sale.event.id == id && id.event() != EventNo::HOUSE))
     }
 
-    /// The same by its number. Read from its home when need be; while that is away, what was read last is shown.
+    /// The same by its number. Read from its home when need be; while that is away, or the event on its way to another, what was
+    /// read last is shown.
     pub(crate) async fn sale_of(self: &Arc<Self>, no: EventNo) -> Result<Option<Arc<Sale>>, AppError> {
         if let Some(sale) = self.followers.catalog.fresh(no) {
             return Ok(Some(sale));
         }
         match self.load(no).await {
             Err(error) if error.is_outage() => self.followers.catalog.last_read(no).map(Some).ok_or(error),
+            Ok(None) => Ok(self.followers.catalog.last_read(no)),
             loaded => loaded,
         }
     }

@@ -62,22 +62,22 @@ async fn list_events(
 ) -> Result<Json<EventsJson>, Problem> {
     let read = app.read_all(|reader| reader.events()).await?;
     let answered = |no| app.home_of(no).is_ok_and(|home| read.iter().any(|(read, _)| *read == home));
-    // Of homes that are away there is what was seen of them before.
-    let mut events = match read.len() < app.all().count() {
-        true => app.followers.catalog.all_seen(|no| !answered(no)),
-        false => Vec::new(),
-    };
-    if read.is_empty() && events.is_empty() {
+    // Of homes that are away there is what was seen of them before, and so there is of events on their way between two.
+    let is_on_its_way = |no| app.homes.is_moving(no);
+    let seen = app.followers.catalog.all_seen(|no| !answered(no) || is_on_its_way(no));
+    if read.is_empty() && seen.is_empty() {
         return Err(nobody_answers());
     }
-    let is_sorted = events.is_empty() && read.len() == 1;
+    let is_sorted = seen.is_empty() && read.len() == 1;
+    let mut events = Vec::new();
     for (_, read) in read {
         app.followers.catalog.saw(&read);
         events.extend(read);
     }
+    events.extend(seen);
     if !is_sorted {
         events.sort_by_key(|event| (Reverse(event.created_at), event.no()));
-        // One that has just moved may have been seen at both.
+        // One that has just moved may have been seen at both, or read after all.
         events.dedup_by_key(|event| event.no());
     }
     let shown = events.iter().filter(|event| insider.is_ok() || event.status != EventStatus::Draft);

@@ -1,11 +1,22 @@
 //! What a look brings.
 
 use onsale_core::hold::Hold;
-use onsale_core::id::SeatOrdinal;
+use onsale_core::id::{EventNo, SeatOrdinal};
 use onsale_core::manifest::Manifest;
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::{Callback, Case};
+
+/// Where an event is at home.
+#[derive(Clone, Debug)]
+pub struct DirectoryLine {
+    /// Which.
+    pub event: EventNo,
+    /// The name of its home.
+    pub home: String,
+    /// Whether it is on its way to another.
+    pub is_moving: bool,
+}
 
 /// A manifest with its version and the prices of now, by level.
 #[derive(Clone, Debug)]
