@@ -12,6 +12,7 @@ mod keys;
 mod limits;
 mod look;
 mod migrate;
+mod moving;
 mod names;
 mod postgres;
 mod read;
@@ -26,11 +27,12 @@ pub use error::{InspectError, OpenError, StoreError, SubmitError};
 pub use homes::{Home, Homes};
 pub use keys::{ApiKey, Role};
 pub use limits::*;
+pub use moving::{MoveError, Step, cancel_move, cancel_to_postgres, move_event, to_postgres};
 pub use names::Named;
 pub use postgres::{Duty, HomeOptions};
 pub use read::{
-    CallbackDue, CaseView, EventReport, HoldView, ManifestView, OperationView, OrderView, Reader,
-    SeatChanges, SeatDigits,
+    CallbackDue, CaseView, DirectoryLine, EventReport, HoldView, ManifestView, OperationView, OrderView,
+    Reader, SeatChanges, SeatDigits,
 };
 pub use sqlite::{Ground, Options, audit_folder, backup_folder};
 pub use store::{Store, WriterFigures, audit_url};

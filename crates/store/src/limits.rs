@@ -77,3 +77,8 @@ pub const CLOCKS_APART_MAX: Duration = Duration::from_secs(5);
 pub(crate) const BATCHES_KEPT_MS: i64 = 3_600_000;
 /// Rows written by one statement of a bulk change.
 pub(crate) const BULK_ROWS_MAX: usize = 10_000;
+/// Bytes of rows that are on their way from one database into another at a time.
+pub(crate) const COPY_CHUNK: usize = 256 * 1_024;
+/// How long an answer is waited for while an event moves: a step may go through all its rows. A server that is gone is noticed
+/// by its connection.
+pub(crate) const MOVE_PATIENCE: Duration = Duration::from_secs(1_800);

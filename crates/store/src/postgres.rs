@@ -4,6 +4,7 @@
 mod apply;
 mod backend;
 mod columns;
+mod copy;
 mod duty;
 mod link;
 mod load;
@@ -26,6 +27,7 @@ use crate::{migrate, upkeep};
 use backend::PostgresBackend;
 use pool::Pool;
 
+pub(crate) use copy::{CopyIn, CopyOut};
 pub use duty::Duty;
 pub(crate) use link::{Address, Link, any};
 

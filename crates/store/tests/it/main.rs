@@ -11,6 +11,7 @@ mod open;
 mod payment;
 mod read;
 mod sale;
+mod to_postgres;
 mod wal;
 mod world;
 

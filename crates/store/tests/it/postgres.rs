@@ -4,6 +4,7 @@ mod batch;
 mod callback;
 mod contention;
 mod hold;
+mod moving;
 mod payment;
 mod read;
 mod sale;

@@ -2,6 +2,7 @@
 //! what the log tells with what the seats show; a test that forgets it fails.
 
 mod asked;
+mod everything;
 mod printed;
 mod raw;
 
@@ -24,7 +25,8 @@ use tempfile::TempDir;
 
 use crate::ON_POSTGRES;
 
-pub(crate) use asked::ask;
+pub(crate) use asked::{ask, done};
+pub(crate) use everything::{KEY, message, picture};
 pub(crate) use printed::{draft, manifest, policy};
 pub(crate) use raw::Raw;
 
