@@ -3,6 +3,7 @@
 mod audit;
 mod event;
 mod import;
+mod moving;
 mod offline;
 mod serve;
 
@@ -39,6 +40,8 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Copy a live or a stopped database into a new file
     Backup(audit::BackupArgs),
+    /// Move everything from the file to a new database on a PostgreSQL server
+    ToPostgres(moving::ToPostgresArgs),
     /// A payment provider to test against
     PaymentSimulator(serve::SimulatorArgs),
     /// Look at settings
@@ -104,6 +107,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Bowl(args) => import::bowl(args).map(|()| ExitCode::SUCCESS),
         Command::Audit(args) => audit::audit(args),
         Command::Backup(args) => audit::backup(args).map(|()| ExitCode::SUCCESS),
+        Command::ToPostgres(args) => moving::to_postgres(args).map(|()| ExitCode::SUCCESS),
         Command::PaymentSimulator(args) => serve::simulator(args),
         Command::Config(args) => config_command(args),
         Command::Openapi => openapi(),

@@ -1,4 +1,4 @@
-//! `onsale event`: make, list, show, price, open, pause and close events.
+//! `onsale event`: make, list, show, price, open, pause, close and fence events; how one moves is in `moving.rs`.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ use crate::http::wire::rfc3339;
 use crate::new_event;
 
 use super::offline::Offline;
-use super::{DataArgs, say};
+use super::{DataArgs, moving, say};
 
 #[derive(clap::Args)]
 pub(crate) struct EventArgs {
@@ -89,9 +89,29 @@ enum EventCommand {
         /// The event's id
         event: EventId,
     },
+    /// Move it to another home, or finish a move that stopped half way
+    Move {
+        /// The event's id
+        event: EventId,
+        /// The home it goes to, one of the settings
+        #[arg(long, required_unless_present = "cancel")]
+        to: Option<String>,
+        /// Call a move off that has not switched yet: it is open again where it was
+        #[arg(long, conflicts_with = "to")]
+        cancel: bool,
+    },
+    /// Raise its epoch, after a failover or a restore: whatever was remembered of before is visibly older
+    Fence {
+        /// The event's id
+        event: EventId,
+    },
 }
 
 pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
+    // A move opens the homes that it is about and no other: one of them may be away.
+    if let EventCommand::Move { event, to, .. } = args.command {
+        return moving::move_event(args.data, event, to.as_deref());
+    }
     let offline = Offline::open(args.data)?;
     match args.command {
         EventCommand::Create {
@@ -123,6 +143,8 @@ pub(crate) fn run(args: EventArgs) -> anyhow::Result<()> {
         EventCommand::Open { event } => set_on_sale(&offline, event, EventStatus::Open)?,
         EventCommand::Pause { event } => set_on_sale(&offline, event, EventStatus::Paused)?,
         EventCommand::Close { event } => set_on_sale(&offline, event, EventStatus::Closed)?,
+        EventCommand::Fence { event } => fence(&offline, event)?,
+        EventCommand::Move { .. } => unreachable!("it is done above"),
     }
     Ok(())
 }
@@ -206,6 +228,15 @@ fn set_on_sale(offline: &Offline, id: EventId, status: EventStatus) -> anyhow::R
     offline.event(id)?;
     offline.decide(Command::SetOnSale { event: id.event(), status, actor: "command line".to_owned() })?;
     say(format_args!("{id} is {}", status.word()))?;
+    Ok(())
+}
+
+fn fence(offline: &Offline, id: EventId) -> anyhow::Result<()> {
+    offline.event(id)?;
+    let home = offline.home(id.event())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    let epoch = runtime.block_on(home.store.fence(id.event()))?;
+    say(format_args!("{id} is in epoch {}", epoch.context("the event is moving to another home")?))?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod books;
 mod events;
+mod moving;
 mod serve;
 
 use std::path::Path;

@@ -25,10 +25,10 @@ pub(crate) use at_once::{counts, crowd, tally, together};
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
 pub(crate) use database::{
     DAMAGES, Lock, cut_off, damage, duties, hide_prices, make_changed, make_newer, make_newer_at,
-    seats_in_rows, set_for,
+    put_on_its_way, seats_in_rows, set_for,
 };
 pub(crate) use program::{Said, finish, program, run};
 pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;
-pub(crate) use store::{database_name, keep_in, postgres};
+pub(crate) use store::{database_name, keep_in, postgres, url_of};
 pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE, database, wall_seconds};

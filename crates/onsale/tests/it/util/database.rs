@@ -132,3 +132,16 @@ fn ask(url: &str, text: &str) -> String {
 fn open(folder: &Path) -> Connection {
     Connection::open(database(folder)).expect("the database opens")
 }
+
+/// Leaves every event of a database on a server as a mover does that stopped half way, on its way to the home `east`; or undoes
+/// that.
+pub(crate) fn put_on_its_way(url: &str, is_on_its_way: bool) {
+    let statements = match is_on_its_way {
+        true => {
+            "UPDATE events SET elsewhere = 'east' WHERE event_no <> 0;
+             INSERT INTO directory SELECT event_no, 'main', 'east', 0 FROM events WHERE event_no <> 0"
+        }
+        false => "UPDATE events SET elsewhere = NULL; DELETE FROM directory",
+    };
+    postgres().psql(database_name(url), statements).expect("the statements run");
+}
