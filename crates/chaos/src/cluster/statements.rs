@@ -1,0 +1,14 @@
+//! The SQL that a cluster's owner says, all of it.
+
+/// What the application needs: a role that may do as it likes in a database of its own.
+pub(crate) const MAKE_ROLE: &str = "CREATE ROLE onsale LOGIN PASSWORD 'of-the-application'";
+pub(crate) const MAKE_DATABASE: &str = "CREATE DATABASE onsale OWNER onsale";
+/// A table of the runner's own, apart from the application's.
+pub(crate) const MAKE_PROBE: &str =
+    "CREATE SCHEMA chaos; CREATE TABLE chaos.probe (id bigint PRIMARY KEY, at timestamptz)";
+
+/// A commit that a standby must have before it returns.
+pub(crate) const PROBE: &str =
+    "INSERT INTO chaos.probe VALUES (0, now()) ON CONFLICT (id) DO UPDATE SET at = excluded.at";
+
+pub(crate) const DATA_DIRECTORY: &str = "SHOW data_directory";
