@@ -14,8 +14,11 @@ use serde_json::Value;
 
 pub(crate) use net::{BRIDGE, heal, rules};
 pub(crate) use node::Node;
-pub(crate) use settings::{AGENT_PORT, ETCD_PEER_PORT, ETCD_PORT, POSTGRES_PORT, PROXY_PORT};
+pub(crate) use settings::{POSTGRES_PORT, PROXY_PORT};
 pub(crate) use sql::{ask_proxy, on_socket};
+pub(crate) use statements::{
+    APPLICATION_WAITS, CANCEL_WAITS, CONTROL_FORGET, CONTROL_READ, CONTROL_WAITS, CONTROL_WRITE,
+};
 
 use crate::enclosure::{FOLDER, run};
 use crate::process::{Held, Output, said};
@@ -103,7 +106,7 @@ impl Cluster {
     }
 
     pub(crate) async fn etcd_health(&self) -> anyhow::Result<()> {
-        let all = self.nodes.iter().map(|node| format!("http://{}:{ETCD_PORT}", node.address));
+        let all = self.nodes.iter().map(|node| format!("http://{}:{}", node.address, settings::ETCD_PORT));
         let all = all.collect::<Vec<_>>().join(",");
         let call =
             ["ETCDCTL_API=3", "etcdctl", "--endpoints", &all, "--command-timeout=2s", "endpoint", "health"];

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::net::{as_postgres, make_node};
 use super::settings::{AGENT_PORT, ETCD_PEER_PORT, ETCD_PORT, NODES, address, patroni_yaml};
 use super::{Pace, sql};
 use crate::enclosure::{FOLDER, run};
-use crate::process::{Found, Held, Output, all_inside, all_working_in, gone, said};
+use crate::process::{Found, Held, Output, all_inside, all_working_in, gone};
 
 /// What a node's data may take. A disk that is full is a fault of its own, and must not fill the machine's memory.
 const DATA_SIZE: &str = "size=640m,mode=0700,uid=postgres,gid=postgres";
@@ -153,11 +153,14 @@ impl Node {
         sql::ask_socket(&self.folder, statement).await
     }
 
-    /// The tools of Patroni.
-    pub(crate) async fn patronictl(&self, arguments: &[&str], limit: Duration) -> anyhow::Result<String> {
-        let python = self.environment.join("bin/python3").display().to_string();
-        let settings = self.folder.join("patroni.yml").display().to_string();
-        let call = ["netns", "exec", &self.name, &python, "-m", "patroni.ctl", "-c", &settings];
-        said("ip", call.iter().chain(arguments), limit).await
+    /// Asks its agent to hand the primary's part over. It answers when that is done.
+    pub(crate) async fn switch_over(&self, candidate: &str) -> anyhow::Result<()> {
+        let body = json!({ "leader": self.name, "candidate": candidate });
+        let address = format!("http://{}:{AGENT_PORT}/switchover", self.address);
+        let asked = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?;
+        let answer = asked.post(address).body(body.to_string()).send().await?;
+        let (status, said) = (answer.status(), answer.text().await?);
+        ensure!(status.is_success(), "{} does not hand over to {candidate}: {status} {said}", self.name);
+        Ok(())
     }
 }

@@ -12,3 +12,16 @@ pub(crate) const PROBE: &str =
     "INSERT INTO chaos.probe VALUES (0, now()) ON CONFLICT (id) DO UPDATE SET at = excluded.at";
 
 pub(crate) const DATA_DIRECTORY: &str = "SHOW data_directory";
+
+/// A row whose commit is waited for, acknowledged with a warning, and lost: see the fault `commit-cancelled`.
+pub(crate) const CONTROL_WRITE: &str = "INSERT INTO chaos.probe VALUES (1, now())";
+pub(crate) const CONTROL_READ: &str = "SELECT count(*) FROM chaos.probe WHERE id = 1";
+pub(crate) const CONTROL_FORGET: &str = "DELETE FROM chaos.probe WHERE id = 1";
+
+/// Commits that wait for a standby.
+pub(crate) const CONTROL_WAITS: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'postgres'";
+pub(crate) const APPLICATION_WAITS: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'onsale'";
+pub(crate) const CANCEL_WAITS: &str =
+    "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
