@@ -2,6 +2,7 @@
 //! too, so it is built in a moment and needs no network.
 
 mod bench;
+mod chaos;
 mod ci;
 mod mutants;
 mod openapi;
@@ -19,6 +20,7 @@ cargo xtask ci        everything that must hold before a change is taken
 cargo xtask tidy      the checks on the code itself: layers, words, files, documents
 cargo xtask bench     measure on this machine; options follow, see `cargo xtask bench --help`
 cargo xtask prove     what takes too long for ci: every crash point, many power cuts and worlds, mutants, bench
+cargo xtask chaos     break a real database cluster in the middle of a sale: `--short`, `--list`, or names of faults
 cargo xtask openapi   write docs/openapi.json from the program";
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root),
         ["tidy"] => tidy::run(&root),
         ["bench", ref options @ ..] => bench::run(&root, options),
+        ["chaos", ref options @ ..] => chaos::run(&root, options),
         ["prove", ref names @ ..] => prove::run(&root, names),
         ["openapi"] => openapi::write(&root),
         ["help" | "--help" | "-h"] => {

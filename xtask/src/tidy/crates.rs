@@ -61,6 +61,12 @@ const CRATES: &[Crate] = &[
         why: "the load asks over HTTP, as anyone would; what it asked is judged by the program's own audit",
     },
     Crate {
+        manifest: "crates/chaos/Cargo.toml",
+        ours: &[],
+        others: true,
+        why: "who breaks things and keeps the ledger stands outside: over HTTP, and beside the database",
+    },
+    Crate {
         manifest: "xtask/Cargo.toml",
         ours: &["onsale-postgres-server"],
         others: false,

@@ -37,6 +37,11 @@ const RULES: &[Rule] = &[
             ("bench/src/scenario/ceiling.rs", "the same rows by hand, for comparison"),
             ("bench/src/scenario/postgres/", "the same by hand, for comparison"),
             ("crates/postgres_server/src/", "asks a server about itself, not about what is kept in it"),
+            (
+                "crates/chaos/src/cluster/statements.rs",
+                "a cluster's owner looks into it, apart from the application",
+            ),
+            ("crates/chaos/src/verdict/database.rs", "a witness beside the application reads what is stored"),
             ("crates/store/", "the store is where SQL is"),
             ("crates/onsale/tests/it/util/database.rs", "does to a database what only another program would"),
         ],
@@ -69,6 +74,9 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/http/orders.rs", "how long a caller waits for an order to change"),
             ("crates/onsale/src/http/router.rs", "measures answers"),
             ("crates/postgres_server/src/lib.rs", "how long it is waited for a server"),
+            ("crates/chaos/src/play.rs", "measures how long a fault takes"),
+            ("crates/chaos/src/sale/ledger.rs", "measures the time without an acknowledged hold"),
+            ("crates/chaos/src/wait.rs", "bounds every wait"),
             ("crates/sim/src/main.rs", "measures worlds a second"),
             ("crates/store/src/sqlite/backend.rs", "measures commits"),
             ("crates/store/src/sqlite/open.rs", "how long opening waits for another program"),
@@ -85,6 +93,8 @@ const RULES: &[Rule] = &[
         places: &[
             ("bench/src/load.rs", "an open load's requests are due at a rate"),
             ("bench/src/scenario/checkouts.rs", "between two looks at how far the payments are"),
+            ("crates/chaos/src/sale/buyer.rs", "buyers think, and pause when there is no answer"),
+            ("crates/chaos/src/wait.rs", "between two looks, and while a fault lasts"),
             ("crates/onsale/src/demo", "buyers arrive and think at their own pace"),
             ("crates/onsale/src/gateway/simulator.rs", "lets connections end before the simulator stops"),
             ("crates/onsale/src/gateway/simulator/server.rs", "the provider's slowness, as scripted"),
@@ -120,6 +130,7 @@ const RULES: &[Rule] = &[
         places: &[
             HERE,
             ("crates/onsale/src/gateway/", "the provider's adapter and its simulator"),
+            ("crates/chaos/src/sale/shop.rs", "the provider is told our path"),
             ("crates/onsale/src/http/callbacks.rs", "the provider's header and its name in our path"),
             ("crates/onsale/src/server.rs", "our own path for the simulator's callbacks"),
         ],
