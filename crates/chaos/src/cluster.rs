@@ -17,7 +17,7 @@ pub(crate) use node::Node;
 pub(crate) use settings::{POSTGRES_PORT, PROXY_PORT};
 pub(crate) use sql::{ask_proxy, on_socket};
 pub(crate) use statements::{
-    APPLICATION_WAITS, CANCEL_WAITS, CONTROL_FORGET, CONTROL_READ, CONTROL_WAITS, CONTROL_WRITE,
+    APPLICATION_WAITS, CANCEL_WAITS, CONTROL_FORGET, CONTROL_READ, CONTROL_WAITS, CONTROL_WRITE, NEED_ROOM,
 };
 
 use crate::enclosure::{FOLDER, run};

@@ -124,7 +124,7 @@ async fn tried(arguments: &Arguments, faults: &[&'static Fault], logs: &Path) ->
         Kept::Postgres => (Store::Postgres(cluster.url()), arguments.processes),
         Kept::File => (Store::File, 1),
     };
-    let shop = Shop::start_all(&arguments.onsale, store, processes, logs).await?;
+    let shop = Shop::start_all(0, &arguments.onsale, store, processes, logs).await?;
     let mut scene = Scene { cluster, shop };
     let mut judge = Judge::default();
     let mut lines: Vec<Line> = Vec::new();

@@ -25,3 +25,7 @@ pub(crate) const APPLICATION_WAITS: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'onsale'";
 pub(crate) const CANCEL_WAITS: &str =
     "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+
+/// Needs room on the disk, for the table and for the log of what is written. Longer rows would be compressed.
+pub(crate) const NEED_ROOM: &str = "CREATE TABLE IF NOT EXISTS chaos.ballast (text text); \
+     INSERT INTO chaos.ballast SELECT repeat('x', 1900) FROM generate_series(1, 400)";

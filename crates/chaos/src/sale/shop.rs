@@ -17,8 +17,9 @@ use crate::process::{Held, Output};
 const OPERATOR_KEY: &str = "osk_operator_of_the_chaos";
 const SECRET_KEY: &str = "sk_test_of_the_chaos";
 const WEBHOOK_SECRET: &str = "whsec_of_the_chaos";
-/// The provider's, and then three for each process. Nobody else is in the enclosure.
-const PORT: u16 = 8000;
+/// A home's ports: the provider's, and then three for each process. Nobody else is in the enclosure.
+const PORTS_FROM: usize = 8_000;
+const PORTS_OF_A_HOME: usize = 100;
 /// The first start makes the tables, each of them committed on two nodes.
 const START: Duration = Duration::from_secs(60);
 
@@ -39,8 +40,8 @@ pub(crate) struct Process {
     pub(crate) operator: Client,
 }
 
-/// A home of events. There may be several beside each other, each with a store of its own: what goes wrong in one must not
-/// be noticed in another.
+/// A home of events. There may be several beside each other, each with a number and a store of its own: what goes wrong in
+/// one must not be noticed in another.
 pub(crate) struct Shop {
     onsale: PathBuf,
     store: Store,
@@ -55,14 +56,17 @@ pub(crate) struct Shop {
 impl Shop {
     /// Starts the provider, and then process after process.
     pub(crate) async fn start_all(
+        home: usize,
         onsale: &Path,
         store: Store,
         processes: usize,
         logs: &Path,
     ) -> anyhow::Result<Shop> {
-        let folder = Path::new(FOLDER).join("shop");
+        let folder = Path::new(FOLDER).join(format!("home-{home}"));
         std::fs::create_dir(&folder)?;
-        let address = |offset: usize| format!("127.0.0.1:{}", usize::from(PORT) + offset);
+        let logs = logs.join(format!("home-{home}"));
+        std::fs::create_dir(&logs)?;
+        let address = |offset: usize| format!("127.0.0.1:{}", PORTS_FROM + home * PORTS_OF_A_HOME + offset);
         let base = |offset: usize| format!("http://{}", address(offset));
         let mut provider = program(onsale);
         // Callbacks go to the first process; what it misses, the provider sends again.
@@ -82,7 +86,7 @@ impl Shop {
         };
         let processes = (0..processes).map(process).collect::<anyhow::Result<_>>()?;
         let books = client(base(0), SECRET_KEY)?;
-        let (onsale, logs) = (onsale.to_owned(), logs.to_owned());
+        let onsale = onsale.to_owned();
         let mut shop = Shop { onsale, store, folder, logs, provider, books, processes };
         for number in 0..shop.processes.len() {
             shop.start(number).await?;

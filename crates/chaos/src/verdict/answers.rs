@@ -24,10 +24,9 @@ pub(super) fn check(ledger: &Ledger, verdict: &mut Verdict) {
         let Some(first) = decided.next() else { continue };
         let expected = match request.asking {
             Asking::Hold => matches!((first.status(), first.code()), (201, _) | (409, "seat-unavailable")),
-            Asking::Checkout => matches!(
-                (first.status(), first.code()),
-                (202, _) | (409, "hold-expired" | "hold-not-active" | "too-little-time" | "payment-pending")
-            ),
+            Asking::Checkout => {
+                matches!((first.status(), first.code()), (202, _) | (409, "hold-expired" | "too-little-time"))
+            }
             Asking::Release => matches!((first.status(), first.code()), (204, _)),
         };
         if !expected {
