@@ -13,10 +13,13 @@ use crate::cluster::{
     APPLICATION_WAITS, CANCEL_WAITS, CONTROL_FORGET, CONTROL_READ, CONTROL_WAITS, CONTROL_WRITE, Cluster,
     POSTGRES_PORT, ask_proxy, on_socket, rules,
 };
-use crate::wait::until;
+use crate::wait::{let_last, until};
 
 /// What a cancelled wait says. The command that says it has succeeded.
 const WARNING: &str = "canceling wait for synchronous replication";
+
+/// How long the primary outlives the cancellation. A few seconds more, and its standby would not be promoted.
+const SHOWN: Duration = Duration::from_millis(1_500);
 
 pub(super) async fn cut_replication(scene: &Scene) -> anyhow::Result<Damage> {
     let cluster = &scene.cluster;
@@ -55,8 +58,9 @@ pub(super) async fn cancel_waits(scene: &Scene) -> anyhow::Result<Damage> {
         control.status.success() && said.contains(WARNING),
         "the row's commit was not acknowledged with a warning: {said}"
     );
-    // Those who came after them, too.
+    // Those who came after them, too; and for a moment whoever asks this node is shown what only this node has.
     node.ask(CANCEL_WAITS).await?;
+    let_last(SHOWN).await;
     node.kill_postgres().await?;
     promoted(cluster, victim).await?;
     let found =
