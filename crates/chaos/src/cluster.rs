@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-pub(crate) use net::{BRIDGE, heal, rules};
+pub(crate) use net::{BRIDGE, heal, rules, set_link};
 pub(crate) use node::Node;
 pub(crate) use settings::{POSTGRES_PORT, PROXY_PORT};
 pub(crate) use sql::{ask_proxy, on_socket};
@@ -23,6 +23,15 @@ pub(crate) use statements::{
 use crate::enclosure::{FOLDER, run};
 use crate::process::{Held, Output, said};
 use crate::wait::until;
+
+/// Which way the application takes.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Route {
+    /// Through haproxy, which asks Patroni who the primary is
+    Proxy,
+    /// To the first node that takes writes; while two do, that may be the old one
+    Nodes,
+}
 
 /// How fast Patroni looks and gives up.
 #[derive(Clone, Copy)]
@@ -83,13 +92,15 @@ impl Cluster {
     }
 
     /// How the application reaches it.
-    pub(crate) fn url(&self) -> String {
-        format!(
-            "postgres://{}:{}@{BRIDGE}:{PROXY_PORT}/{}",
-            settings::ROLE,
-            settings::PASSWORD,
-            settings::ROLE
-        )
+    pub(crate) fn url(&self, route: Route) -> String {
+        let hosts = match route {
+            Route::Proxy => format!("{BRIDGE}:{PROXY_PORT}"),
+            Route::Nodes => {
+                let hosts = self.nodes.iter().map(|node| format!("{}:{POSTGRES_PORT}", node.address));
+                hosts.collect::<Vec<_>>().join(",")
+            }
+        };
+        format!("postgres://{}:{}@{hosts}/{}", settings::ROLE, settings::PASSWORD, settings::ROLE)
     }
 
     pub(crate) fn start_proxy(&mut self) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Parser, ValueEnum};
 
-use crate::cluster::{Cluster, FAST, HONEST};
+use crate::cluster::{Cluster, FAST, HONEST, Route};
 use crate::enclosure::Part;
 use crate::faults::{FAULTS, Fault, Scene};
 use crate::report::{Line, table};
@@ -39,6 +39,9 @@ struct Arguments {
     /// Where the application keeps its data
     #[arg(long, value_enum, default_value_t = Kept::Postgres)]
     store: Kept,
+    /// How the application reaches the cluster
+    #[arg(long, value_enum, default_value_t = Route::Proxy)]
+    route: Route,
     /// Processes of the application
     #[arg(long, default_value_t = 2)]
     processes: usize,
@@ -121,7 +124,7 @@ async fn tried(arguments: &Arguments, faults: &[&'static Fault], logs: &Path) ->
     let pace = if arguments.short { FAST } else { HONEST };
     let cluster = Cluster::start(pace, &arguments.kept.join("venv"), logs).await?;
     let (store, processes) = match arguments.store {
-        Kept::Postgres => (Store::Postgres(cluster.url()), arguments.processes),
+        Kept::Postgres => (Store::Postgres(cluster.url(arguments.route)), arguments.processes),
         Kept::File => (Store::File, 1),
     };
     let shop = Shop::start_all(0, &arguments.onsale, store, processes, logs).await?;

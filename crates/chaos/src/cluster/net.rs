@@ -27,9 +27,19 @@ pub(crate) async fn make_bridge() -> anyhow::Result<()> {
     rules(None, TABLE).await
 }
 
+/// Plugs a node's cable in or out.
+pub(crate) fn set_link(namespace: &str, state: &str) -> anyhow::Result<()> {
+    run("ip", &["link", "set", &outer(namespace), state])
+}
+
+/// The bridge's end of a node's cable.
+fn outer(namespace: &str) -> String {
+    format!("to-{namespace}")
+}
+
 /// Makes a node's namespace, and ties it to the bridge.
 pub(crate) async fn make_node(namespace: &str, address: &str) -> anyhow::Result<()> {
-    let outer = format!("to-{namespace}");
+    let outer = outer(namespace);
     run("ip", &["netns", "add", namespace])?;
     run("ip", &["-n", namespace, "link", "set", "lo", "up"])?;
     run("ip", &["link", "add", &outer, "type", "veth", "peer", "name", "eth0", "netns", namespace])?;

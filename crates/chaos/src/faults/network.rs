@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::Damage;
 use super::processes::promoted;
-use crate::cluster::{Cluster, PROXY_PORT, ask_proxy, heal, rules};
+use crate::cluster::{Cluster, POSTGRES_PORT, PROXY_PORT, ask_proxy, heal, rules};
 use crate::wait::until;
 
 /// The other nodes' addresses, as a set of nft.
@@ -40,10 +40,12 @@ pub(super) async fn mend(cluster: &Cluster, victim: usize) -> anyhow::Result<()>
     heal(Some(&cluster.nodes[victim].name)).await
 }
 
-/// Between the application and the proxy, in both directions. No connection is closed by it: nobody is told anything.
+/// Between the application and its database, whichever way it takes, in both directions. No connection is closed by it: nobody
+/// is told anything.
 pub(super) async fn cut_application() -> anyhow::Result<Damage> {
+    let ports = format!("{{ {PROXY_PORT}, {POSTGRES_PORT} }}");
     let cut = format!(
-        "add rule inet chaos input tcp dport {PROXY_PORT} drop\nadd rule inet chaos input tcp sport {PROXY_PORT} drop"
+        "add rule inet chaos input tcp sport {ports} drop\nadd rule inet chaos output tcp dport {ports} drop"
     );
     rules(None, &cut).await?;
     cannot_ask().await?;

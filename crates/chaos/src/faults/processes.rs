@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::Signal;
 
 use super::Damage;
-use crate::cluster::{Cluster, Node};
+use crate::cluster::{Cluster, Node, set_link};
 use crate::wait::until;
 
 /// A failover takes up to ttl, an election, and what the new primary needs to find a standby of its own.
@@ -24,8 +24,10 @@ pub(super) async fn kill_primary(cluster: &Cluster) -> anyhow::Result<Damage> {
     Ok(Damage::to(old))
 }
 
+/// Without power there is nobody to say that nobody is there.
 pub(super) async fn kill_node(cluster: &mut Cluster) -> anyhow::Result<Damage> {
     let old = cluster.primary().await?;
+    set_link(&cluster.nodes[old].name, "down")?;
     cluster.nodes[old].kill_all().await?;
     promoted(cluster, old).await?;
     Ok(Damage::to(old))
@@ -33,6 +35,7 @@ pub(super) async fn kill_node(cluster: &mut Cluster) -> anyhow::Result<Damage> {
 
 pub(super) fn start_node(cluster: &mut Cluster, victim: usize) -> anyhow::Result<()> {
     let node = &mut cluster.nodes[victim];
+    set_link(&node.name, "up")?;
     node.start_etcd()?;
     node.start_agent()
 }
