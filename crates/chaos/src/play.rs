@@ -30,6 +30,7 @@ pub(crate) async fn play(
 ) -> anyhow::Result<Line> {
     let ledger = Ledger::open(&logs.join(format!("ledger-{}.txt", fault.name)))?;
     let event = Event::open(&scene.shop.processes[0].operator, fault.name).await?;
+    ledger.remark("the event is open");
     let crowd = Crowd::enter(&scene.shop, &event, &ledger, seed);
     crowd.served(Instant::now(), WARM, true, PATIENCE).await.context("before the fault")?;
 

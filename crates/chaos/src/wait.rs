@@ -6,8 +6,8 @@ use anyhow::bail;
 use tokio::time::{Instant, sleep, timeout};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// What one look may take.
-const LOOK: Duration = Duration::from_secs(6);
+/// What one look may take: a whole manifest is put in one.
+const LOOK: Duration = Duration::from_secs(15);
 
 /// Looks until it sees something. A look that fails says what is there instead.
 pub(crate) async fn until<T>(

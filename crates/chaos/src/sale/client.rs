@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use reqwest::Method;
 use serde_json::{Value, json};
+
+use crate::wait::until;
 
 /// What a buyer's browser would wait.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -114,11 +115,13 @@ impl Client {
         self.ask(Method::GET, path, None, None).await
     }
 
-    /// Puts a body of some type, which must be taken.
+    /// Puts a body of some type, until it is taken.
     pub(crate) async fn put(&self, path: &str, content_type: &str, body: String) -> anyhow::Result<Value> {
-        let request = self.request(Method::PUT, path).header("Content-Type", content_type).body(body);
-        // Whole manifests go this way.
-        said(request.timeout(6 * PATIENCE)).await.ok(200).with_context(|| format!("PUT {path}"))
+        let put = async || {
+            let request = self.request(Method::PUT, path).header("Content-Type", content_type);
+            said(request.body(body.clone())).await.ok(200)
+        };
+        until(&format!("PUT {path} is done"), 6 * PATIENCE, put).await
     }
 
     pub(crate) async fn ask(

@@ -1,12 +1,14 @@
 //! An event, as its operator makes it: seats, a price, and the opening.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use anyhow::Context;
 use reqwest::Method;
 use serde_json::json;
 
 use super::client::Client;
+use crate::wait::until;
 
 /// More than are sold while any fault lasts.
 pub(crate) const SEATS: usize = 10_000;
@@ -26,8 +28,9 @@ impl Event {
             "name": format!("Chaos: {name}"), "currency": "EUR", "starts_at": "2099-05-01T19:30:00Z",
             "policy": { "hold_ttl_s": 60, "payment_grace_s": 120 },
         });
-        let made = operator.ask(Method::POST, "/v1/events", Some(&format!("event-{name}")), Some(&new)).await;
-        let made = made.ok(201).context("failed to make an event")?;
+        let key = format!("event-{name}");
+        let make = async || operator.ask(Method::POST, "/v1/events", Some(&key), Some(&new)).await.ok(201);
+        let made = until("an event is made", Duration::from_secs(60), make).await?;
         let id = made["event_id"].as_str().context("an event has an id")?.to_owned();
         let mut csv = String::from("seat_id,section,row,seat,category\n");
         for seat in 0..SEATS {
