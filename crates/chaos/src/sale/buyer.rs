@@ -125,8 +125,9 @@ impl Buyer {
         }
     }
 
-    /// Asks until there is a decision, at one process or the other. One in four who were told nothing leaves it at that;
-    /// the verdict finds out what came of it. One in ten who were answered asks once more.
+    /// Asks until there is a decision, at one process or the other. One in five clicks twice, and asks two at once. One in four
+    /// who were told nothing leaves it at that; the verdict finds out what came of it. One in ten who were answered asks once
+    /// more.
     async fn ask(
         &mut self,
         asking: Asking,
@@ -141,12 +142,14 @@ impl Buyer {
         let number = self.ledger.wish(request.clone());
         loop {
             let process = self.any();
-            let said = request.send(&self.processes[process]).await;
-            self.ledger.answer(number, process, &said);
+            let said = match self.random.random_ratio(1, 5) {
+                true => self.send_twice(&request, number, process).await,
+                false => self.send(&request, number, process).await,
+            };
             if said.is_decision() {
                 if self.random.random_ratio(1, 10) {
                     let process = self.any();
-                    self.ledger.answer(number, process, &request.send(&self.processes[process]).await);
+                    self.send(&request, number, process).await;
                 }
                 return Some(said);
             }
@@ -156,6 +159,20 @@ impl Buyer {
             let pause = self.random.random_range(PAUSE_MS / 2..2 * PAUSE_MS);
             self.pause(pause).await;
         }
+    }
+
+    async fn send(&self, request: &Request, number: usize, process: usize) -> Said {
+        let said = request.send(&self.processes[process]).await;
+        self.ledger.answer(number, process, &said);
+        said
+    }
+
+    /// To this process and to the next, at the same time. A decision is taken from either.
+    async fn send_twice(&self, request: &Request, number: usize, process: usize) -> Said {
+        let next = (process + 1) % self.processes.len();
+        let (one, other) =
+            tokio::join!(self.send(request, number, process), self.send(request, number, next));
+        if one.is_decision() || one.is_unknown() && !other.is_decision() { one } else { other }
     }
 
     /// One to four seats beside each other; every fifth time among those that everybody wants.

@@ -20,6 +20,8 @@ const WEBHOOK_SECRET: &str = "whsec_of_the_chaos";
 /// A home's ports: the provider's, and then three for each process. Nobody else is in the enclosure.
 const PORTS_FROM: usize = 8_000;
 const PORTS_OF_A_HOME: usize = 100;
+/// A server that keeps a commit for itself is refused.
+const SETTINGS: &str = "[database]\nstandby = \"required\"\n";
 /// The first start makes the tables, each of them committed on two nodes.
 const START: Duration = Duration::from_secs(60);
 
@@ -101,10 +103,14 @@ impl Shop {
         serve.arg("serve");
         match &self.store {
             Store::File => serve.arg("--data").arg(self.folder.join("data")),
-            Store::Postgres(url) => serve
-                .arg("--data")
-                .arg(self.folder.join(format!("process-{number}")))
-                .args(["--database-url", url]),
+            Store::Postgres(url) => {
+                let settings = self.folder.join("onsale.toml");
+                std::fs::write(&settings, SETTINGS).context("failed to write the settings")?;
+                serve.arg("--config").arg(settings);
+                serve.arg("--data").arg(self.folder.join(format!("process-{number}")));
+                // What is on a command line, anyone can read.
+                serve.env("ONSALE_DATABASE_URL", url)
+            }
         };
         serve.args(["--listen", process.buyers.address(), "--operator-listen", process.operator.address()]);
         serve.env("ONSALE_OPERATOR_KEY", OPERATOR_KEY).env("ONSALE_LOG", "info");
@@ -141,7 +147,7 @@ impl Shop {
         audit.arg("audit");
         match &self.store {
             Store::File => audit.arg("--data").arg(self.folder.join("data")),
-            Store::Postgres(url) => audit.args(["--database-url", url]),
+            Store::Postgres(url) => audit.env("ONSALE_DATABASE_URL", url),
         };
         let output = timeout(Duration::from_secs(60), audit.kill_on_drop(true).output()).await;
         let output = output.context("the audit took too long")??;
