@@ -55,6 +55,7 @@ enum Kind {
     StandbyLost,
     ReplicationCut,
     CommitCancelled,
+    SiteLost,
     Switchover,
     EtcdDown,
     DiskFull,
@@ -149,6 +150,13 @@ pub(crate) const FAULTS: &[Fault] = &[
         kind: Kind::CommitCancelled,
     },
     Fault {
+        name: "site-lost",
+        what: "as commit-cancelled, and every process of the application dies with the primary",
+        short: false,
+        lasts: Lasts::NoTime,
+        kind: Kind::SiteLost,
+    },
+    Fault {
         name: "switchover",
         what: "the synchronous standby takes over in good order",
         short: true,
@@ -205,7 +213,8 @@ impl Fault {
             Kind::ApplicationCut => network::cut_application().await,
             Kind::StandbyLost => processes::lose_standby(&scene.cluster).await,
             Kind::ReplicationCut => commits::cut_replication(scene).await,
-            Kind::CommitCancelled => commits::cancel_waits(scene).await,
+            Kind::CommitCancelled => commits::cancel_waits(scene, false).await,
+            Kind::SiteLost => commits::cancel_waits(scene, true).await,
             Kind::Switchover => processes::switch_over(&scene.cluster).await,
             Kind::EtcdDown => processes::kill_etcd(&mut scene.cluster).await,
             Kind::DiskFull => storage::fill(&scene.cluster).await,
@@ -226,6 +235,10 @@ impl Fault {
             Kind::PrimaryFrozen => processes::wake_primary(&scene.cluster, victim)?,
             Kind::Partition | Kind::PartitionOneWay | Kind::ReplicationCut | Kind::CommitCancelled => {
                 network::mend(&scene.cluster, victim).await?;
+            }
+            Kind::SiteLost => {
+                network::mend(&scene.cluster, victim).await?;
+                application::start_all(&mut scene.shop).await?;
             }
             Kind::ApplicationCut => network::mend_application().await?,
             Kind::EtcdDown => processes::start_etcd(&mut scene.cluster)?,

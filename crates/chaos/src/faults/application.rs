@@ -21,6 +21,13 @@ pub(super) async fn start(shop: &mut Shop, victim: usize) -> anyhow::Result<()> 
     shop.start(victim).await
 }
 
+pub(super) async fn start_all(shop: &mut Shop) -> anyhow::Result<()> {
+    for number in 0..shop.processes.len() {
+        shop.start(number).await?;
+    }
+    Ok(())
+}
+
 /// A stopped process keeps its connections, its locks, and what it believes of the time.
 pub(super) async fn freeze(shop: &Shop) -> anyhow::Result<Damage> {
     let victim = victim(shop);

@@ -36,7 +36,7 @@ pub(super) async fn cut_replication(scene: &Scene) -> anyhow::Result<Damage> {
 /// primary dies, and the standby that takes its place has never heard of it.
 ///
 /// A row of the runner's own goes the same way beside the application's, so that the fault is known to have bitten.
-pub(super) async fn cancel_waits(scene: &Scene) -> anyhow::Result<Damage> {
+pub(super) async fn cancel_waits(scene: &mut Scene, with_processes: bool) -> anyhow::Result<Damage> {
     let cluster = &scene.cluster;
     let victim = cluster.primary().await?;
     let node = &cluster.nodes[victim];
@@ -61,6 +61,12 @@ pub(super) async fn cancel_waits(scene: &Scene) -> anyhow::Result<Damage> {
     // Those who came after them, too; and for a moment whoever asks this node is shown what only this node has.
     node.ask(CANCEL_WAITS).await?;
     let_last(SHOWN).await;
+    if with_processes {
+        // Else they do again what they know was lost.
+        for number in 0..scene.shop.processes.len() {
+            scene.shop.kill(number).await?;
+        }
+    }
     node.kill_postgres().await?;
     promoted(cluster, victim).await?;
     let found =

@@ -29,6 +29,8 @@ pub(super) struct Buyer {
     /// Turns true when the doors close: nobody begins anything new.
     pub(super) closed: watch::Receiver<bool>,
     pub(super) random: StdRng,
+    /// Orders that were followed to an end, each with its buyer's token.
+    pub(super) orders: Vec<(String, String)>,
 }
 
 impl Buyer {
@@ -39,6 +41,7 @@ impl Buyer {
     pub(super) async fn shop(mut self) {
         while !self.is_closed() {
             self.buy().await;
+            self.look_again().await;
             let thought = self.random.random_range(0..THOUGHT_MS);
             self.pause(thought).await;
         }
@@ -75,6 +78,7 @@ impl Buyer {
             let order_id = begun.body()["order_id"].as_str()?.to_owned();
             let order = self.follow(token, &order_id).await?;
             if order["payment_status"] != "DECLINED" {
+                self.orders.push((token.to_owned(), order_id));
                 break;
             }
         }
@@ -106,6 +110,18 @@ impl Buyer {
             if self.is_closed() {
                 return None;
             }
+        }
+    }
+
+    /// Looks at an order of before: what was shown must stay.
+    async fn look_again(&mut self) {
+        let recent = self.orders.len().saturating_sub(3);
+        let Some((token, order_id)) = self.orders[recent..].choose(&mut self.random).cloned() else { return };
+        let (process, path) = (self.any(), format!("/v1/orders/{order_id}"));
+        let said = self.processes[process].with_token(&token).get(&path).await;
+        self.ledger.aside(&path, process, &said);
+        if said.status() == 200 {
+            self.ledger.saw(&order_id, process, said.body());
         }
     }
 

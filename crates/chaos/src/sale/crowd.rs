@@ -33,6 +33,7 @@ impl Crowd {
                 event: event.clone(),
                 ledger: ledger.clone(),
                 closed: doors.subscribe(),
+                orders: Vec::new(),
                 random: Buyer::random(seed.wrapping_mul(1_000).wrapping_add(number)),
             };
             buyers.spawn(buyer.shop());

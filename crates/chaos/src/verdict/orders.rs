@@ -51,17 +51,19 @@ pub(super) async fn check(
             }
         }
     }
+    let mut furthest: BTreeMap<String, Value> = BTreeMap::new();
     for seen in ledger.seen() {
-        let Some(order) = now.get(&seen.order_id) else { continue };
-        for (member, state) in [
-            ("order_status", "CONFIRMED"),
-            ("payment_status", "CAPTURED"),
-            ("order_status", "EXPIRED"),
-            ("order_status", "CANCELLED"),
-        ] {
-            if seen.order[member] == state && order[member] != state {
-                verdict.lost.push(format!("{} was {state}: {order}", seen.order_id));
-            }
+        let before = furthest.entry(seen.order_id.clone()).or_insert_with(|| seen.order.clone());
+        match step(before) > step(&seen.order) {
+            true => verdict
+                .lost
+                .push(format!("{} was shown as {before}, and then as {}", seen.order_id, seen.order)),
+            false => *before = seen.order,
+        }
+    }
+    for (order_id, shown) in furthest {
+        if let Some(order) = now.get(&order_id).filter(|order| step(order) < step(&shown)) {
+            verdict.lost.push(format!("{order_id} was shown as {shown}, and is {order}"));
         }
     }
     let mut sold: BTreeMap<&str, &str> = BTreeMap::new();
@@ -73,6 +75,16 @@ pub(super) async fn check(
         }
     }
     Ok(now)
+}
+
+/// How far an order has come: whoever was shown a step is not shown an earlier one after it.
+fn step(order: &Value) -> usize {
+    match (order["order_status"].as_str(), order["payment_status"].as_str()) {
+        (Some("AWAITING_PAYMENT"), _) => 0,
+        (Some("CONFIRMED"), Some("CAPTURED")) => 2,
+        (Some("CONFIRMED"), _) => 1,
+        _ => 3,
+    }
 }
 
 /// They are as they were when they were judged. An order that could still be paid may have run out since.
