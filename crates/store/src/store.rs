@@ -283,8 +283,8 @@ pub fn audit_url(url: &str, now: Timestamp) -> Result<Audit, InspectError> {
     Ok(audit_server(&postgres::existing("home", url)?, now)?)
 }
 
-/// Checks every invariant over a connection of its own. The checks join whole tables: the server is told how large they are by now,
-/// or it would choose ways that take time with the square of a sale that has just begun.
+/// Checks every invariant over a connection of its own. The checks join whole tables: the server is told how large they are by
+/// now, or it would choose ways that take time with the square of a sale that has just begun.
 fn audit_server(link: &Link, now: Timestamp) -> Result<Audit, StoreError> {
     link.be_patient(AUDIT_PATIENCE);
     link.batch("SET statement_timeout = 0; SET jit = off; SET work_mem = '64MB'")?;

@@ -78,6 +78,9 @@ const RULES: &[Rule] = &[
             ("crates/chaos/src/sale/ledger.rs", "measures the time without an acknowledged hold"),
             ("crates/chaos/src/wait.rs", "bounds every wait"),
             ("crates/sim/src/main.rs", "measures worlds a second"),
+            ("crates/store/src/postgres.rs", "how long ago a home could not be reached"),
+            ("crates/store/src/postgres/backend.rs", "how long a commit without an answer is asked about"),
+            ("crates/store/src/postgres/pool.rs", "how long a look waits for a connection"),
             ("crates/store/src/sqlite/backend.rs", "measures commits"),
             ("crates/store/src/sqlite/open.rs", "how long opening waits for another program"),
             ("crates/store/src/writer.rs", "drops what waited too long in the queue, and measures batches"),
@@ -106,6 +109,10 @@ const RULES: &[Rule] = &[
             ("crates/onsale/src/http/router.rs", "holds a refusal back when a storm is on"),
             ("crates/onsale/src/server.rs", "lets a load balancer notice before the listeners close"),
             ("crates/onsale/src/worker", "a worker's period"),
+            (
+                "crates/store/src/postgres/backend.rs",
+                "before another try: those who were in each other's way, and a server that doesn't answer yet",
+            ),
             ("crates/store/src/fail_point/", "a step that takes its time, as a test wants it"),
             ("crates/postgres_server/src/lib.rs", "between two looks at whether a server is there"),
             (

@@ -1,6 +1,6 @@
-//! Writing what was decided: a statement for each table and way of writing, all in one round trip. Each row is written once, in its
-//! final state, on the condition that it still is as it was read; the affected rows are counted. Under the lock a mismatch can
-//! only be a bug, and it undoes the batch.
+//! Writing what was decided: a statement for each table and way of writing, all in one round trip. Each row is written once, in
+//! its final state, on the condition that it still is as it was read; the affected rows are counted. Under the lock a mismatch
+//! can only be a bug, and it undoes the batch.
 
 mod bulk;
 mod tables;

@@ -25,15 +25,15 @@ use super::{Link, Server, apply, load};
 pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
 
 /// What a writer's connection is set to. A client that has gone must not keep locks: its session ends when the server notices,
-/// and when a transaction stands still; that is sooner than others lose their patience with the lock. Rows are found by their keys; what the server may guess of a table's size changes nothing
-/// about that.
+/// and when a transaction stands still; that is sooner than others lose their patience with the lock. Rows are found by their
+/// keys; what the server may guess of a table's size changes nothing about that.
 const SETTINGS: &str = "SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '3s';
      SET client_connection_check_interval = '1s'; SET default_transaction_isolation = 'read committed';
      SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off;
      SET enable_bitmapscan = off; SET jit = off";
 
-/// Tells the outcome of a batch for good: who comes first, this or the batch itself, has entered it, and the other waits for it or
-/// comes too late. The row changes in any case, so that the commit that follows is one that waits for the standby.
+/// Tells the outcome of a batch for good: who comes first, this or the batch itself, has entered it, and the other waits for it
+/// or comes too late. The row changes in any case, so that the commit that follows is one that waits for the standby.
 const SETTLE: &str =
     "INSERT INTO batches (batch_id, applied, at) VALUES ($1, 0, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
      ON CONFLICT (batch_id) DO UPDATE SET at = excluded.at RETURNING applied";

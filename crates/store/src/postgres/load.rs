@@ -148,8 +148,8 @@ macro_rules! texts {
     )*};
 }
 
-// Plans are made once, when tables may be empty yet. A look-up for each row asked for, and OFFSET 0, leave no other way than by the
-// key, however few rows the server believes there are.
+// Plans are made once, when tables may be empty yet. A look-up for each row asked for, and OFFSET 0, leave no other way than by
+// the key, however few rows the server believes there are.
 texts! {
     EVENTS = EVENT ", elsewhere FROM events WHERE event_no = ANY($1::int[]) ORDER BY event_no FOR UPDATE";
     KEYS = KEY "FROM idempotency_keys WHERE key = ANY($1::uuid[])";

@@ -9,7 +9,8 @@ use crate::look::Parsed;
 
 use super::{Link, Server};
 
-/// What a reader's connection is set to. Looks are look-ups, or they go along an index: a plan is made when tables may be empty yet.
+/// What a reader's connection is set to. Looks are look-ups, or they go along an index: a plan is made when tables may be empty
+/// yet.
 const SETTINGS: &str = "SET enable_seqscan = off; SET jit = off";
 
 /// The connections there are.
