@@ -118,3 +118,66 @@ impl Followers {
         *position = (*position).max(to);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use onsale_core::id::{HoldId, OrderId, SeatOrdinal, Seed};
+    use onsale_core::log::{LogEntry, LogKind};
+    use onsale_core::time::Timestamp;
+    use onsale_store::Options;
+
+    use crate::clock::ServerClock;
+
+    use super::*;
+
+    const EVENT: EventNo = EventNo(7);
+
+    fn committed(versions: &[u64]) -> Committed {
+        let kind = LogKind::HoldPlaced { hold: HoldId(1), seats: vec![SeatOrdinal(0)] };
+        let entry = |version: &u64| LogEntry {
+            event: EVENT,
+            version: *version,
+            at: Timestamp::ZERO,
+            kind: kind.clone(),
+        };
+        Committed { log: versions.iter().map(entry).collect() }
+    }
+
+    fn position(followers: &Followers) -> Option<u64> {
+        followers.positions.lock().unwrap().get(&EVENT).copied()
+    }
+
+    #[test]
+    fn own_commits_move_on_up_to_the_first_gap() {
+        let followers = Followers::new(1);
+        followers.follow(HomeNo::MAIN, &committed(&[1, 2]));
+        assert_eq!(position(&followers), Some(2));
+        followers.follow(HomeNo::MAIN, &committed(&[4, 5]));
+        assert_eq!(position(&followers), Some(2), "3 is another process's");
+        assert_eq!(followers.behind(vec![(EVENT, 5), (EventNo(8), 1)]), [(EVENT, 2, 5), (EventNo(8), 0, 1)]);
+        followers.advance(EVENT, 5);
+        followers.follow(HomeNo::MAIN, &committed(&[5, 6]));
+        assert_eq!((position(&followers), followers.behind(vec![(EVENT, 6)])), (Some(6), Vec::new()));
+    }
+
+    /// What can't be followed entry by entry, since it is too much or no longer there, is looked at anew by whoever cares.
+    #[test]
+    fn who_has_missed_too_much_jumps() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new(folder.path().to_owned(), Arc::new(ServerClock::system()));
+        let store = Store::open(options, |_| {}).unwrap();
+        let order: OrderId = Seed::new(EVENT, Timestamp::ZERO, 1).mint();
+        for version in [BEHIND_MAX + 10, 3] {
+            let followers = Followers::new(1);
+            let mut change = followers.orders.next_change(order).unwrap();
+            let other: OrderId = Seed::new(EventNo(8), Timestamp::ZERO, 1).mint();
+            let mut other = followers.orders.next_change(other).unwrap();
+            followers.catch_up_with(HomeNo::MAIN, &store, EVENT, 0, version).unwrap();
+            assert_eq!(position(&followers), Some(version));
+            assert!(change.try_recv().is_ok(), "whoever waits for an order of the event looks again");
+            assert!(other.try_recv().is_err());
+        }
+    }
+}
