@@ -114,7 +114,11 @@ pub fn move_event(
             return Err(MoveError::Stray { to: gone });
         }
         // An event that isn't sound would not be any sounder elsewhere, and its sale need not stop for that.
-        None => source.audit(no, now, told)?,
+        None => {
+            let tables = tables::of_events(&source.link).while_to("read the schema")?;
+            analyze(&source.link, &tables.iter().collect::<Vec<_>>())?;
+            source.audit(no, now, told)?;
+        }
         Some(_) => {}
     }
     let known = is_away_from(&target, no)?.max(line.epoch);
