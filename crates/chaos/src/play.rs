@@ -39,7 +39,8 @@ pub(crate) async fn play(
     let damage = fault.begin(scene).await.context("the fault did not take effect")?;
     let took_effect = Instant::now();
     ledger.remark("it has taken effect");
-    lasts(fault, &crowd).await?;
+    // A sale that stands still may still lose nothing: that is judged too.
+    let stood_still = lasts(fault, &crowd).await.err();
     ledger.remark("it is healed");
     let healing = Instant::now();
     fault.heal(scene, &damage).await.context("it did not heal")?;
@@ -50,7 +51,8 @@ pub(crate) async fn play(
     crowd.leave().await?;
     ledger.remark("the doors are closed");
 
-    let verdict = judge.judge(&mut scene.shop, &event, &ledger).await?;
+    let mut verdict = judge.judge(&mut scene.shop, &event, &ledger).await?;
+    verdict.wrong.extend(stood_still.map(|error| format!("{error:#}")));
     for found in [&verdict.lost, &verdict.twice, &verdict.wrong].into_iter().flatten() {
         eprintln!("{}: {found}", fault.name);
     }
