@@ -280,7 +280,7 @@ fn a_commit_that_was_not_waited_for_is_not_acknowledged_before_it_is_safe() {
     let store = Arc::new(opened(&url).expect("it opens"));
     let mut request = sale(&store);
     request.key = Some(RequestKey { id: 7, digest: 7 });
-    server.reload("synchronous_standby_names", "nobody").expect("it is set");
+    want_a_standby(&mut server, &url);
     let asked = ask(&store, request.clone(), None);
     let raw = Raw::server(&url);
     wait_until("the commit waits for its standby", || sessions(&raw, "wait_event = 'SyncRep'") == 1);
@@ -315,7 +315,7 @@ fn a_standby_that_is_away_leaves_few_sessions_behind_and_the_truth_comes_out() {
     let store = Arc::new(opened(&url).expect("it opens"));
     let mut request = sale(&store);
     request.key = Some(RequestKey { id: 7, digest: 7 });
-    server.reload("synchronous_standby_names", "nobody").expect("it is set");
+    want_a_standby(&mut server, &url);
     let answer = ask(&store, request.clone(), Some(Instant::now() + Duration::from_secs(8))).answer();
     assert!(matches!(&answer, Err(SubmitError::Unknown(_))), "{answer:?}");
     for _ in 0..3 {
@@ -334,6 +334,22 @@ fn a_standby_that_is_away_leaves_few_sessions_behind_and_the_truth_comes_out() {
     let decision = decision.expect("it is there");
     assert!(matches!(decision.outcome, Outcome::HoldPlaced(_)), "{decision:?}");
     assert_eq!(raw.number("SELECT count(*) FROM holds"), 1);
+}
+
+/// Has every commit wait for a standby that isn't there. The setting counts when the server's checkpointer has read it: a session
+/// that commits again and again is the first to wait, and goes on when the setting is gone.
+fn want_a_standby(server: &mut Server, url: &str) {
+    server.reload("synchronous_standby_names", "nobody").expect("it is set");
+    let raw = Raw::server(url);
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let url = url.to_owned();
+    std::thread::spawn(move || {
+        let looks = Raw::server(&url);
+        // A transaction that has written something is one that waits.
+        let is_wanted = "SELECT (current_setting('synchronous_standby_names') = 'nobody')::int::bigint, pg_logical_emit_message(true, 'test', '')";
+        while looks.number(is_wanted) != 0 {}
+    });
+    wait_until("commits wait for a standby", || raw.number(waits) == 1);
 }
 
 /// A sale on a store of its own, and a request for its one seat.
