@@ -76,28 +76,31 @@ impl Reader<'_> {
         let price_levels = self.0.all(text, &of_event, |row| {
             Ok(PriceLevel { name: row.string(0)?, color: row.string_or_none(1)? })
         })?;
-        let seats = self.0.all(
-            "SELECT m.seat_id, m.section, m.row_label, m.seat_label, s.price_level, m.x, m.y, m.accessible, m.companion_of,
-               m.restricted_view, s.status
-             FROM manifest_seats m JOIN seats s ON s.event_no = m.event_no AND s.ordinal = m.ordinal
-             WHERE m.event_no = ?1 ORDER BY m.ordinal",
-            &of_event,
-            |row| {
-                Ok(ManifestSeat {
-                    seat_id: row.string(0)?,
-                    section: row.number(1)?,
-                    row: row.string(2)?,
-                    seat: row.string(3)?,
-                    price_level: row.number(4)?,
-                    x: row.real(5)?,
-                    y: row.real(6)?,
-                    accessible: row.truth(7)?,
-                    companion_of: row.string_or_none(8)?,
-                    restricted_view: row.truth(9)?,
-                    not_for_sale: row.number::<u8>(10)? == 3,
-                })
-            },
-        )?;
+        // The two tables are read side by side: a server that doesn't know yet how large they have become would join them row by
+        // row.
+        let text = "SELECT price_level, status FROM seats WHERE event_no = ?1 ORDER BY ordinal";
+        let states = self.0.all(text, &of_event, |row| Ok((row.number::<u16>(0)?, row.number::<u8>(1)?)))?;
+        let mut states = states.into_iter();
+        let text =
+            "SELECT seat_id, section, row_label, seat_label, x, y, accessible, companion_of, restricted_view
+             FROM manifest_seats WHERE event_no = ?1 ORDER BY ordinal";
+        let seats = self.0.all(text, &of_event, |row| {
+            let missing = || StoreError::Corrupt { wanted: "a seat's state", found: "nothing".to_owned() };
+            let (price_level, status) = states.next().ok_or_else(missing)?;
+            Ok(ManifestSeat {
+                seat_id: row.string(0)?,
+                section: row.number(1)?,
+                row: row.string(2)?,
+                seat: row.string(3)?,
+                price_level,
+                x: row.real(4)?,
+                y: row.real(5)?,
+                accessible: row.truth(6)?,
+                companion_of: row.string_or_none(7)?,
+                restricted_view: row.truth(8)?,
+                not_for_sale: status == 3,
+            })
+        })?;
         let text =
             "SELECT ga_area, capacity, price_level FROM ga_areas WHERE event_no = ?1 ORDER BY position";
         let ga_areas = self.0.all(text, &of_event, |row| {
@@ -172,17 +175,19 @@ impl Reader<'_> {
         self.0.one(&text, &[id.0.into()], rows::hold)
     }
 
-    /// A hold.
+    /// A hold, as it stays.
     pub fn hold(&self, id: HoldId) -> Parsed<Option<HoldView>> {
-        self.0.still(|| {
+        let hold = self.0.still(|| {
             let hold = self.bare_hold(id)?;
             hold.map(|hold| Ok(HoldView { seats: self.priced(&hold)?, hold })).transpose()
-        })
+        })?;
+        self.0.prove()?;
+        Ok(hold)
     }
 
     /// An order.
     pub fn order(&self, id: OrderId) -> Parsed<Option<OrderView>> {
-        self.0.still(|| {
+        let order = self.0.still(|| {
             let text = format!("SELECT {ORDER} FROM orders WHERE order_id = ?1");
             let Some(order) = self.0.one(&text, &[id.0.into()], rows::order)? else {
                 return Ok(None);
@@ -193,7 +198,9 @@ impl Reader<'_> {
                  WHERE order_id = ?1 AND kind = 'AUTHORIZE' AND status = 'REQUIRES_ACTION'";
             let next_action_url = self.0.one(text, &[id.0.into()], |row| row.string_or_none(0))?.flatten();
             Ok(Some(OrderView { order, seats, next_action_url }))
-        })
+        })?;
+        self.0.prove()?;
+        Ok(order)
     }
 
     /// Who may see an order.
@@ -212,14 +219,17 @@ impl Reader<'_> {
              WHERE o.status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN') AND o.due_at <= ?1 AND e.elsewhere IS NULL
              ORDER BY o.due_at LIMIT ?2"
         );
-        self.0.all(&text, &[now.millis().into(), limit.into()], |row| {
+        let due = self.0.all(&text, &[now.millis().into(), limit.into()], |row| {
             Ok(OperationView {
                 operation: rows::operation(row)?,
                 order_status: row.word(16)?,
                 return_url: row.string_or_none(17)?,
                 charge: row.text(18)? == "charge",
             })
-        })
+        })?;
+        // Money is moved on account of them.
+        self.0.prove()?;
+        Ok(due)
     }
 
     /// Live holds whose time has come and that aren't in doubt already, the longest due first.
@@ -247,6 +257,7 @@ impl Reader<'_> {
     pub fn callback(&self, provider_event_id: &str) -> Parsed<Option<(u128, Verdict)>> {
         let text = format!("SELECT {CALLBACK} FROM callbacks WHERE provider_event_id = ?1");
         let found = self.0.one(&text, &[provider_event_id.into()], rows::callback)?;
+        self.0.prove()?;
         Ok(found.map(|callback| (callback.digest, callback.verdict)))
     }
 

@@ -387,6 +387,11 @@ impl BatchError {
     /// What the callers of so many commands are told; the log is told the whole of it.
     fn told(&self, commands: usize) -> SubmitError {
         match self {
+            // Said once, where it was found out, and not again for each of a crowd.
+            BatchError::NotBegun(error @ (StoreError::Away(_) | StoreError::Unusable(_))) => {
+                tracing::debug!(error = error as &dyn std::error::Error, commands, "Could not begin a batch");
+                SubmitError::Unavailable(chain(error))
+            }
             BatchError::NotBegun(error) => {
                 tracing::error!(error = error as &dyn std::error::Error, commands, "Could not begin a batch");
                 SubmitError::Unavailable(chain(error))

@@ -18,6 +18,7 @@ use crate::limits::{COMMIT_PATIENCE, DOUBT_PATIENCE, STEP_PATIENCE, TRIES_MAX};
 use crate::look::{Parsed, Value};
 use crate::writer::{Backend, BatchError, Committed, Done, Waiting};
 
+use super::link::PROOF;
 use super::load::Unloaded;
 use super::{Link, Server, apply, load};
 
@@ -262,9 +263,14 @@ fn decide_and_commit(
         fail_point!("command.decided", return Err(Failed::NotDone(StoreError::Busy)));
     }
     if snapshot.is_unchanged() {
-        // Nothing to keep: what was decided is true of what is stored.
-        link.batch("ROLLBACK").map_err(Failed::Outside)?;
-        return Ok((decisions, Committed::default()));
+        // Nothing to keep: what was decided is true of what is stored, if what is stored stays. A request that was answered before
+        // may be answered from a row that no standby has.
+        link.be_patient(COMMIT_PATIENCE);
+        link.query(PROOF, &[]).and_then(|_| link.batch("COMMIT")).map_err(Failed::Outside)?;
+        return match link.take_warning() {
+            true => Err(Failed::Outside(StoreError::NotReplicated)),
+            false => Ok((decisions, Committed::default())),
+        };
     }
     let batch = Uuid::now_v7();
     apply::write(link, &snapshot, batch).map_err(Failed::NotDone)?;

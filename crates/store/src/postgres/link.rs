@@ -17,9 +17,13 @@ use uuid::Uuid;
 use crate::error::{OpenError, StoreError};
 use crate::look::{Any, Parsed, Value};
 
-use crate::limits::{DEAD_PATIENCE, FIRST_PATIENCE, READ_PATIENCE, SERVER_VERSION_MIN};
+use crate::limits::{COMMIT_PATIENCE, DEAD_PATIENCE, FIRST_PATIENCE, READ_PATIENCE, SERVER_VERSION_MIN};
 
 use super::tls;
+
+/// Writes a word into the WAL that nobody reads, if a standby is waited for at all.
+pub(super) const PROOF: &str = "SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''
+     THEN pg_logical_emit_message(true, 'onsale', '') END";
 
 /// Where a home is, and what is asked of it.
 #[derive(Clone)]
@@ -245,6 +249,17 @@ impl Link {
         }
         self.batch("COMMIT")?;
         if self.take_warning() { Err(StoreError::NotReplicated) } else { done }
+    }
+
+    /// Commits something that changes nothing and waits for the standby with it: what was visible before is there as well then.
+    /// Where there is no standby, what is visible is on the disk, and that is all there is.
+    pub(crate) fn prove(&self) -> Parsed<()> {
+        let patience = self.patience.replace(COMMIT_PATIENCE);
+        self.take_warning();
+        let done = self.query(PROOF, &[]);
+        self.patience.set(patience);
+        done?;
+        if self.take_warning() { Err(StoreError::NotReplicated) } else { Ok(()) }
     }
 
     /// Several statements over one state of the database.

@@ -11,7 +11,7 @@ use super::{Link, Server};
 
 /// What a reader's connection is set to. Looks are look-ups, or they go along an index: a plan is made when tables may be empty
 /// yet.
-const SETTINGS: &str = "SET enable_seqscan = off; SET jit = off";
+const SETTINGS: &str = "SET enable_seqscan = off; SET jit = off; SET client_connection_check_interval = '1s'";
 
 /// The connections there are.
 struct Idle {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onsale_core::command::{Command, Decision, Outcome, Request};
-use onsale_core::id::EventNo;
+use onsale_core::id::{EventNo, HoldId};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::time::Timestamp;
 use onsale_postgres_server::Server;
@@ -290,6 +290,17 @@ fn a_commit_that_was_not_waited_for_is_not_acknowledged_before_it_is_safe() {
     assert_eq!(raw.number("SELECT count(*) FROM holds"), 1);
     let mut asked = asked;
     assert!(asked.poll().is_none(), "it was acknowledged although it may be lost");
+    // Another process, which knows nothing of the warning, finds the row, and doesn't tell of it either: not to who looks, and not
+    // to who asks again with the same key.
+    let other = opened(&url).expect("it opens");
+    let hold = HoldId(the_one_id(&url, "SELECT hold_id FROM holds"));
+    let shown = std::thread::scope(|scope| {
+        let look = scope.spawn(|| other.read(|db| db.hold(hold)));
+        let replay = ask(&other, request.clone(), Some(Instant::now() + Duration::from_secs(8))).answer();
+        assert!(!matches!(&replay, Ok(decision) if decision.replayed), "{replay:?}");
+        look.join().expect("a look ends well")
+    });
+    assert!(shown.is_err(), "it was shown although it may be lost: {shown:?}");
     server.reload("synchronous_standby_names", "").expect("it is set");
     // On a slow machine the store may have lost its patience: then the truth is there for who asks again.
     let mut decision = match asked.answer() {
@@ -334,6 +345,13 @@ fn a_standby_that_is_away_leaves_few_sessions_behind_and_the_truth_comes_out() {
     let decision = decision.expect("it is there");
     assert!(matches!(decision.outcome, Outcome::HoldPlaced(_)), "{decision:?}");
     assert_eq!(raw.number("SELECT count(*) FROM holds"), 1);
+}
+
+/// The one id that a statement tells.
+fn the_one_id(url: &str, text: &str) -> u128 {
+    let mut client = postgres::Client::connect(url, postgres::NoTls).expect("the server answers");
+    let id: uuid::Uuid = client.query_one(text, &[]).expect(text).get(0);
+    id.as_u128()
 }
 
 /// Has every commit wait for a standby that isn't there. The setting counts when the server's checkpointer has read it: a session
