@@ -7,7 +7,7 @@ use onsale_postgres_server::{Place, SHARED_FOLDER, SHARED_SETTINGS, Server};
 
 use crate::steps::{Step, run_steps};
 use crate::tools::{self, cargo, succeed};
-use crate::{openapi, provider_client, tidy};
+use crate::{chaos, openapi, provider_client, tidy};
 
 /// Cheap steps come first. Clippy and doc share one check of the dependencies; the tests, the diff and the provider's
 /// client share one build, and only the demo is built for release.
@@ -23,6 +23,7 @@ const STEPS: &[Step] = &[
     Step { name: "openapi", run: openapi::compare },
     Step { name: "provider client", run: provider_client::run },
     Step { name: "crash points", run: crash_points },
+    Step { name: "chaos", run: |root| chaos::run(root, &["--short"]) },
     Step { name: "demo", run: |root| succeed(&mut cargo(root, &["run", "--release", "--", "demo"])) },
 ];
 

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use crate::steps::{Step, run_steps};
 use crate::tools::{self, cargo, succeed};
-use crate::{bench, mutants};
+use crate::{bench, chaos, mutants};
 
-/// Simulated worlds in memory, and with SQLite beside it.
+/// Simulated worlds in memory, with SQLite beside it, and with PostgreSQL too.
 const WORLDS: &str = "0..100000";
 const WORLDS_ON_SQLITE: &str = "0..5000";
+const WORLDS_ON_BOTH: &str = "0..1000";
 /// Sales during which the power is cut again and again. A test of more would be stopped for its time.
 const DISK_SEEDS: &str = "24";
 
@@ -18,6 +19,8 @@ const STEPS: &[Step] = &[
     Step { name: "power cuts", run: power_cuts },
     Step { name: "worlds", run: |root| worlds(root, "memory", WORLDS) },
     Step { name: "worlds on sqlite", run: |root| worlds(root, "sqlite", WORLDS_ON_SQLITE) },
+    Step { name: "worlds on both", run: |root| worlds(root, "both", WORLDS_ON_BOTH) },
+    Step { name: "chaos", run: |root| chaos::run(root, &[]) },
     Step { name: "mutants", run: mutants::run },
     Step { name: "bench", run: |root| bench::run(root, &["--check"]) },
 ];
