@@ -74,8 +74,8 @@ impl Look<'_> {
         }
     }
 
-    /// Makes sure that what was read before is what stays. A server whose wait for its standby was cancelled, or which is about to
-    /// be replaced, shows what no other machine has: whoever tells a buyer of it, or acts on it, asks for this first.
+    /// Makes sure that what was read before is what stays. A server whose wait for its standby was cancelled, or which is about
+    /// to be replaced, shows what no other machine has: whoever tells a buyer of it, or acts on it, asks for this first.
     pub(crate) fn prove(self) -> Parsed<()> {
         match self {
             Look::Sqlite(_) => Ok(()),

@@ -263,8 +263,8 @@ fn decide_and_commit(
         fail_point!("command.decided", return Err(Failed::NotDone(StoreError::Busy)));
     }
     if snapshot.is_unchanged() {
-        // Nothing to keep: what was decided is true of what is stored, if what is stored stays. A request that was answered before
-        // may be answered from a row that no standby has.
+        // Nothing to keep: what was decided is true of what is stored, if what is stored stays. A request that was answered
+        // before may be answered from a row that no standby has.
         link.be_patient(COMMIT_PATIENCE);
         link.query(PROOF, &[]).and_then(|_| link.batch("COMMIT")).map_err(Failed::Outside)?;
         return match link.take_warning() {

@@ -290,8 +290,8 @@ fn a_commit_that_was_not_waited_for_is_not_acknowledged_before_it_is_safe() {
     assert_eq!(raw.number("SELECT count(*) FROM holds"), 1);
     let mut asked = asked;
     assert!(asked.poll().is_none(), "it was acknowledged although it may be lost");
-    // Another process, which knows nothing of the warning, finds the row, and doesn't tell of it either: not to who looks, and not
-    // to who asks again with the same key.
+    // Another process, which knows nothing of the warning, finds the row, and doesn't tell of it either: not to who looks, and
+    // not to who asks again with the same key.
     let other = opened(&url).expect("it opens");
     let hold = HoldId(the_one_id(&url, "SELECT hold_id FROM holds"));
     let shown = std::thread::scope(|scope| {
