@@ -72,13 +72,13 @@ enum ConfigCommand {
 #[derive(clap::Args, Clone)]
 pub(crate) struct DataArgs {
     /// Folder of the database [env: ONSALE_DATA] [default: onsale-data]
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) data: Option<PathBuf>,
     /// A PostgreSQL database instead of the file [env: ONSALE_DATABASE_URL]
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) database_url: Option<String>,
     /// The file of the server's settings: needed when it has more homes than one
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) config: Option<PathBuf>,
 }
 

@@ -207,8 +207,8 @@ pub enum SubmitError {
     Unknown(String),
 }
 
-/// An error with all its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+/// An error with all its causes, for logs and for whoever asks at a terminal.
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {

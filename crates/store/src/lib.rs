@@ -23,7 +23,7 @@ mod upkeep;
 mod writer;
 
 pub use audit::{Audit, Check};
-pub use error::{InspectError, OpenError, StoreError, SubmitError};
+pub use error::{InspectError, OpenError, StoreError, SubmitError, chain};
 pub use homes::{Home, Homes};
 pub use keys::{ApiKey, Role};
 pub use limits::*;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use onsale_core::id::EventNo;
 
-use crate::error::{OpenError, StoreError};
+use crate::error::{OpenError, StoreError, chain};
 use crate::limits::{AWAY_PAUSE, CONNECT_PATIENCE, FIRST_PATIENCE, HOME_READERS_MAX, LANES_MAX};
 use crate::look::{Look, Parsed};
 use crate::writer::{self, Clock, Committed, Queue};
@@ -83,7 +83,7 @@ impl Server {
             Err(error) => {
                 *missed_at() = Some(Instant::now());
                 if !self.is_away.swap(true, Ordering::AcqRel) {
-                    let error = &error as &dyn std::error::Error;
+                    let error = chain(&error);
                     tracing::warn!(home = &*self.address.home, error, "A home is away");
                 }
                 Err(StoreError::Unusable(Box::new(error)))

@@ -279,8 +279,8 @@ impl Drop for Store {
 }
 
 /// Checks every invariant of the database at an address, whether or not programs serve it.
-pub fn audit_url(url: &str, now: Timestamp) -> Result<Audit, InspectError> {
-    Ok(audit_server(&postgres::existing("home", url)?, now)?)
+pub fn audit_url(home: &str, url: &str, now: Timestamp) -> Result<Audit, InspectError> {
+    Ok(audit_server(&postgres::existing(home, url)?, now)?)
 }
 
 /// Checks every invariant over a connection of its own. The checks join whole tables: the server is told how large they are by

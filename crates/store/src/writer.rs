@@ -389,20 +389,20 @@ impl BatchError {
         match self {
             // Said once, where it was found out, and not again for each of a crowd.
             BatchError::NotBegun(error @ (StoreError::Away(_) | StoreError::Unusable(_))) => {
-                tracing::debug!(error = error as &dyn std::error::Error, commands, "Could not begin a batch");
+                tracing::debug!(error = chain(error), commands, "Could not begin a batch");
                 SubmitError::Unavailable(chain(error))
             }
             BatchError::NotBegun(error) => {
-                tracing::error!(error = error as &dyn std::error::Error, commands, "Could not begin a batch");
+                tracing::error!(error = chain(error), commands, "Could not begin a batch");
                 SubmitError::Unavailable(chain(error))
             }
             BatchError::NotDone(error) => {
-                tracing::error!(error = error as &dyn std::error::Error, commands, "Undid a batch");
+                tracing::error!(error = chain(error), commands, "Undid a batch");
                 SubmitError::Unavailable(chain(error))
             }
             BatchError::Unknown(error) => {
                 let why = "A commit failed: its outcome is unknown";
-                tracing::error!(error = error as &dyn std::error::Error, commands, "{why}");
+                tracing::error!(error = chain(error), commands, "{why}");
                 SubmitError::Unknown(chain(error))
             }
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use onsale_core::event::Event;
 use onsale_core::id::{EventId, EventNo};
-use onsale_store::{Reader, Store, StoreError};
+use onsale_store::{Reader, Store, StoreError, chain};
 use tokio::sync::Semaphore;
 
 use crate::catalog::Sale;
@@ -44,7 +44,7 @@ impl App {
             match self.read_at(home, work.clone()).await {
                 Ok(read) => found.push((home, read)),
                 Err(error) if error.is_outage() => {
-                    let (home, error) = (&**self.name(home), &error as &dyn std::error::Error);
+                    let (home, error) = (&**self.name(home), chain(&error));
                     tracing::debug!(home, error, "A home is away: it is left out");
                 }
                 Err(error) => return Err(error),

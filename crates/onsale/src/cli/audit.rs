@@ -27,7 +27,7 @@ pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<ExitCode> {
     let mut audits = Vec::new();
     for (name, url) in settings.database.homes() {
         let audit = match url {
-            Some(url) => onsale_store::audit_url(url, now),
+            Some(url) => onsale_store::audit_url(name, url, now),
             None => onsale_store::audit_folder(&settings.data, now),
         };
         audits.push((name.into(), audit.with_context(|| format!("failed to audit the home {name}"))?));

@@ -1,7 +1,7 @@
 //! Refusals and failures as problems.
 
 use onsale_core::refusal::Refusal;
-use onsale_store::{StoreError, SubmitError};
+use onsale_store::{StoreError, SubmitError, chain};
 
 use crate::app::AppError;
 use crate::catalog::ManifestIndex;
@@ -128,7 +128,7 @@ impl From<AppError> for Problem {
                 Problem::new(Code::AuthorityUnavailable, "The database can't be read now.")
             }
             AppError::Store(error) => {
-                let error = &error as &dyn std::error::Error;
+                let error = chain(&error);
                 tracing::error!(error, "The database could not be read");
                 Problem::new(Code::AuthorityUnavailable, "The database can't be read now.")
             }

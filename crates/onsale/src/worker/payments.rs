@@ -8,7 +8,7 @@ use std::time::Duration;
 use onsale_core::command::{Answer, Command, Outcome};
 use onsale_core::errand::{Call, Errand, Reply, Step};
 use onsale_core::id::OperationId;
-use onsale_store::{OperationView, fail_point};
+use onsale_store::{OperationView, chain, fail_point};
 use tokio::task::JoinSet;
 
 use crate::app::{App, AppError};
@@ -94,10 +94,7 @@ pub(crate) async fn run(app: &Arc<App>, home: HomeNo, period: Duration) {
                 Err(error) if error.is_outage() => more = false,
                 Err(error) => {
                     more = false;
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "Could not read the operations that are due"
-                    );
+                    tracing::warn!(error = chain(&error), "Could not read the operations that are due");
                 }
             }
         }

@@ -146,3 +146,13 @@ fn a_build_for_use_has_no_fail_points() {
         assert!(!has(word), "{word} is in the program");
     }
 }
+
+/// Where the database is may be said before the subcommand or after it, as the documents do.
+#[test]
+fn where_the_database_is_may_be_said_anywhere() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().display().to_string();
+    for arguments in [["event", "--data", &data, "list"], ["event", "list", "--data", &data]] {
+        assert!(run(&arguments).ok().contains("event"), "{arguments:?}");
+    }
+}

@@ -12,7 +12,7 @@ use onsale_core::snapshot::Snapshot;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use crate::error::{StoreError, SubmitError};
+use crate::error::{StoreError, SubmitError, chain};
 use crate::fail_point;
 use crate::limits::{COMMIT_PATIENCE, DOUBT_PATIENCE, STEP_PATIENCE, TRIES_MAX};
 use crate::look::{Parsed, Value};
@@ -168,7 +168,7 @@ impl Backend for PostgresBackend {
                 Err(Failed::NotDone(error) | Failed::Outside(error)) => error,
                 Err(Failed::InDoubt(_, error, done)) => {
                     let why = "A commit was not answered: asking what became of it";
-                    tracing::warn!(error = &error as &dyn std::error::Error, "{why}");
+                    tracing::warn!(error = chain(&error), "{why}");
                     let longest = Instant::now() + DOUBT_PATIENCE;
                     let by = waiting.deadline().map_or(longest, |deadline| deadline.min(longest));
                     match self.settle_by(by) {
@@ -182,7 +182,7 @@ impl Backend for PostgresBackend {
             if tries >= TRIES_MAX || is_late || !is_worth_another(&error) {
                 return Err(BatchError::NotBegun(error));
             }
-            tracing::debug!(error = &error as &dyn std::error::Error, tries, "A batch is tried again");
+            tracing::debug!(error = chain(&error), tries, "A batch is tried again");
             // Those who were in each other's way should not be so again.
             std::thread::sleep(Duration::from_millis(rand::random_range(1..10u64 << tries)));
         }

@@ -15,7 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::{StoreError, SubmitError};
+use crate::error::{StoreError, SubmitError, chain};
 use crate::fail_point;
 use crate::limits::{BATCH_TIME_MAX, RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED};
 use crate::look::Look;
@@ -217,10 +217,7 @@ impl Drop for SqliteBackend {
         // The next opening copies what lies in the WAL. A commit that failed may lie there for the system alone and not for
         // the disk, and a power cut in the midst of the copying would leave the half of it.
         if let Err(error) = self.settle() {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "Could not undo a failed commit for good"
-            );
+            tracing::warn!(error = chain(&error), "Could not undo a failed commit for good");
         }
         if !self.is_sound() {
             return;

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::{Connection, Row, ffi};
 
+use crate::error::chain;
 use crate::fail_point;
 use crate::limits::{CHECKPOINT_REST_PAGES, CHECKPOINT_ROUNDS_MAX};
 
@@ -49,7 +50,7 @@ impl Soundness {
         checkpoint()
             .inspect_err(|error| {
                 self.note(error);
-                tracing::warn!(error = error as &dyn std::error::Error, "Could not checkpoint");
+                tracing::warn!(error = chain(error), "Could not checkpoint");
             })
             .ok()
     }
@@ -88,10 +89,7 @@ impl Checkpointer {
         };
         let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(work);
         if let Err(error) = &thread {
-            tracing::error!(
-                error = error as &dyn std::error::Error,
-                "Could not start the checkpointer; the writer does it"
-            );
+            tracing::error!(error = chain(error), "Could not start the checkpointer; the writer does it");
         }
         Checkpointer { wake: Some(wake), caught_up, thread: thread.ok() }
     }
