@@ -366,11 +366,11 @@ pub(crate) const CHECKS: &[(&str, &str, &str)] = &[
         "SELECT k.event_no, k.key, k.answer FROM idempotency_keys k
          WHERE k.created_at < (SELECT max(clock) FROM events) - 172800000 - 86400000 OR k.answer = ''
          UNION ALL
-         SELECT k.event_no, k.key, k.answer FROM idempotency_keys k LEFT JOIN (
-           SELECT json_extract(payload, '$.hold') AS id FROM log WHERE kind = 'hold.placed'
-           UNION ALL SELECT json_extract(payload, '$.order') FROM log WHERE kind = 'checkout.begun'
-         ) made ON made.id = k.answer
-         WHERE substr(k.answer, 1, 4) IN ('hld_', 'ord_') AND made.id IS NULL",
+         SELECT k.event_no, k.key, k.answer FROM (
+           SELECT answer FROM idempotency_keys WHERE substr(answer, 1, 4) IN ('hld_', 'ord_')
+           EXCEPT SELECT json_extract(payload, '$.hold') FROM log WHERE kind = 'hold.placed'
+           EXCEPT SELECT json_extract(payload, '$.order') FROM log WHERE kind = 'checkout.begun'
+         ) lost CROSS JOIN idempotency_keys k WHERE k.answer = lost.answer",
     ),
     (
         "I-17",
