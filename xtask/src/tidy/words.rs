@@ -60,6 +60,13 @@ const RULES: &[Rule] = &[
         why: "only the clock reads the time, so that every decision can be replayed",
     },
     Rule {
+        words: &["as &dyn std::error::Error"],
+        part: Part::Code,
+        in_tests: false,
+        places: &[],
+        why: "a log line of that has the outermost error alone: `chain` gives it with its causes",
+    },
+    Rule {
         words: &["Instant::now"],
         part: Part::Code,
         in_tests: true,
