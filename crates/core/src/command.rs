@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
+use crate::access::AccessCode;
 use crate::event::{Event, EventStatus};
 use crate::gateway::Observation;
 use crate::hold::Hold;
-use crate::id::{AccountId, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
+use crate::id::{
+    AccountId, AllocationNo, AreaNo, BucketNo, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal,
+    Seed, TransferId,
+};
 use crate::idempotency::{KeyRecord, RequestKey, StoredAnswer};
 use crate::manifest::Manifest;
 use crate::reconcile::{Callback, CaseAction, Verdict};
+use crate::refund::RefundPart;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 
@@ -68,7 +73,82 @@ pub enum Command {
         /// Who says so.
         actor: String,
     },
-    /// Claims seats for an account; all or none.
+    /// Makes an allocation, for seats and places to be set aside for.
+    MakeAllocation {
+        /// Which event.
+        event: EventNo,
+        /// What it is called.
+        name: String,
+        /// Who says so.
+        actor: String,
+    },
+    /// Sets seats aside for a party, or puts them on sale to all; all or none.
+    SetSeatsAside {
+        /// Which event.
+        event: EventNo,
+        /// The manifest the ordinals were read from.
+        manifest_version: u32,
+        /// Which seats.
+        seats: Vec<SeatOrdinal>,
+        /// For whom; `None` is everyone.
+        allocation: Option<AllocationNo>,
+        /// Who says so.
+        actor: String,
+    },
+    /// Makes an access code, or changes it; what has been bought with it stays counted.
+    SetAccessCode {
+        /// Which event.
+        event: EventNo,
+        /// The code as it is to be.
+        code: AccessCode,
+        /// Who says so.
+        actor: String,
+    },
+    /// Adds an empty bucket to a standing area.
+    AddBucket {
+        /// Which event.
+        event: EventNo,
+        /// Which area.
+        area: AreaNo,
+        /// For whom its places are; `None` is everyone.
+        allocation: Option<AllocationNo>,
+        /// Who says so.
+        actor: String,
+    },
+    /// Lets more people into a standing area, or fewer.
+    SetCapacity {
+        /// Which event.
+        event: EventNo,
+        /// Which area.
+        area: AreaNo,
+        /// How many it takes from now on.
+        capacity: u32,
+        /// Who says so.
+        actor: String,
+    },
+    /// Takes capacity out of a bucket, to go to another of the same area.
+    BeginTransfer {
+        /// Which event.
+        event: EventNo,
+        /// Which area.
+        area: AreaNo,
+        /// Out of which bucket.
+        from: BucketNo,
+        /// Into which.
+        to: BucketNo,
+        /// How many places.
+        quantity: u32,
+        /// Who says so.
+        actor: String,
+    },
+    /// Lets a transfer arrive, or come back. One that has ended stays as it is.
+    EndTransfer {
+        /// Which.
+        transfer: TransferId,
+        /// Whether it arrives.
+        arrives: bool,
+    },
+    /// Claims seats and places for an account; all or none.
     PlaceHold {
         /// Which event.
         event: EventNo,
@@ -76,8 +156,10 @@ pub enum Command {
         manifest_version: u32,
         /// Who claims.
         account: AccountId,
-        /// Which seats, ascending, each once.
-        seats: Vec<SeatOrdinal>,
+        /// What is claimed.
+        wish: Wish,
+        /// The access code that is given with it, in its one form.
+        code: Option<Arc<str>>,
     },
     /// Gives a hold back.
     ReleaseHold {
@@ -130,6 +212,19 @@ pub enum Command {
         /// Whether it is of a kind that can move the books.
         relevant: bool,
     },
+    /// Asks for money to be given back for a sold order.
+    BeginRefund {
+        /// Which order.
+        order: OrderId,
+        /// For which part of it.
+        part: RefundPart,
+        /// Whether the seats and places are for sale again once the money is back.
+        resell: bool,
+        /// Why.
+        reason: String,
+        /// Who: the acting key's id.
+        actor: String,
+    },
     /// Acts on a case.
     ResolveCase {
         /// Which case.
@@ -141,6 +236,22 @@ pub enum Command {
         /// Who: the acting key's id.
         actor: String,
     },
+}
+
+/// What a hold is to claim.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wish {
+    /// Which seats, ascending, each once.
+    pub seats: Vec<SeatOrdinal>,
+    /// How many places of which standing areas, each area once; never 0.
+    pub ga: Vec<(AreaNo, u32)>,
+}
+
+impl Wish {
+    /// These seats and no places.
+    pub fn of_seats(seats: Vec<SeatOrdinal>) -> Wish {
+        Wish { seats, ga: Vec::new() }
+    }
 }
 
 /// What came back from the provider.
@@ -165,6 +276,12 @@ impl Command {
             | Command::SetPrices { event, .. }
             | Command::SetOnSale { event, .. }
             | Command::SetSeatsStatus { event, .. }
+            | Command::MakeAllocation { event, .. }
+            | Command::SetSeatsAside { event, .. }
+            | Command::SetAccessCode { event, .. }
+            | Command::AddBucket { event, .. }
+            | Command::SetCapacity { event, .. }
+            | Command::BeginTransfer { event, .. }
             | Command::PlaceHold { event, .. }
             | Command::JudgeCallback { event, .. } => *event,
             Command::ReleaseHold { hold, .. }
@@ -173,6 +290,8 @@ impl Command {
             Command::RecordReference { operation, .. } | Command::RecordAnswer { operation, .. } => {
                 operation.event()
             }
+            Command::EndTransfer { transfer, .. } => transfer.event(),
+            Command::BeginRefund { order, .. } => order.event(),
             Command::ResolveCase { case, .. } => case.event(),
         }
     }
@@ -197,7 +316,21 @@ pub enum Outcome {
     OnSaleSet,
     /// The seats stand as asked.
     SeatsStatusSet,
-    /// The seats are the account's.
+    /// The allocation is made.
+    AllocationMade(AllocationNo),
+    /// The seats are set aside, or on sale to all.
+    SeatsSetAside,
+    /// The code is as asked.
+    AccessCodeSet,
+    /// The bucket is there.
+    BucketAdded(BucketNo),
+    /// The area takes so many.
+    CapacitySet,
+    /// The capacity has left its bucket.
+    TransferBegun(TransferId),
+    /// The transfer has ended, now or before.
+    TransferEnded,
+    /// The seats and places are the account's.
     HoldPlaced(PlacedHold),
     /// The hold is over.
     HoldReleased,
@@ -218,6 +351,8 @@ pub enum Outcome {
     },
     /// The callback is judged.
     Judged(Verdict),
+    /// The money is on its way back.
+    RefundBegun(OperationId),
     /// The case was acted upon.
     CaseActed,
     /// It was decided against.
@@ -231,6 +366,8 @@ pub struct PlacedHold {
     pub hold: Hold,
     /// For each of its seats: ordinal, index of the price level, price in minor units.
     pub seats: Vec<(SeatOrdinal, u16, i64)>,
+    /// For each area it has places in: the area, how many, index of the price level, price of each in minor units.
+    pub ga: Vec<(AreaNo, u32, u16, i64)>,
 }
 
 /// What became of a hold that was to expire.
@@ -280,6 +417,8 @@ fn remember(outcome: &Outcome) -> Option<StoredAnswer> {
     match outcome {
         Outcome::HoldPlaced(placed) => Some(StoredAnswer::HoldPlaced(placed.hold.id)),
         Outcome::CheckoutBegun(order) => Some(StoredAnswer::CheckoutBegun(*order)),
+        Outcome::RefundBegun(operation) => Some(StoredAnswer::RefundBegun(*operation)),
+        Outcome::TransferBegun(transfer) => Some(StoredAnswer::TransferBegun(*transfer)),
         Outcome::Refused(refusal) if refusal.is_kept() && !planted!(RefusalNotRemembered) => {
             Some(StoredAnswer::Refused(refusal.clone()))
         }
@@ -291,6 +430,8 @@ fn recall(state: &Snapshot, answer: &StoredAnswer) -> Outcome {
     match answer {
         StoredAnswer::HoldPlaced(hold) => crate::decide::hold::placed(state, *hold),
         StoredAnswer::CheckoutBegun(order) => Outcome::CheckoutBegun(*order),
+        StoredAnswer::RefundBegun(operation) => Outcome::RefundBegun(*operation),
+        StoredAnswer::TransferBegun(transfer) => Outcome::TransferBegun(*transfer),
         StoredAnswer::Refused(refusal) => Outcome::Refused(refusal.clone()),
     }
 }

@@ -1,13 +1,17 @@
 //! The decisions, a file for each stretch of the way: the sale's frame, holds, checkout, the provider's answers,
 //! callbacks and cases. [`books`] holds the steps they share.
 
+mod access;
 mod answer;
 mod books;
 mod callback;
 mod case;
 mod checkout;
+mod ga;
 pub(crate) mod hold;
 pub(crate) mod observe;
+mod places;
+mod refund;
 mod sale;
 
 use crate::command::{Command, Outcome, Request};
@@ -27,8 +31,26 @@ pub(crate) fn decide(state: &mut Snapshot, request: &Request, now: Timestamp) ->
         Command::SetSeatsStatus { event, manifest_version, seats, not_for_sale, actor } => {
             sale::set_seats_status(state, *event, *manifest_version, seats, *not_for_sale, actor)
         }
-        Command::PlaceHold { event, manifest_version, account, seats } => {
-            hold::place_hold(state, *event, *manifest_version, account, seats, now, seed)
+        Command::MakeAllocation { event, name, actor } => {
+            access::make_allocation(state, *event, name, actor, now)
+        }
+        Command::SetSeatsAside { event, manifest_version, seats, allocation, actor } => {
+            access::set_seats_aside(state, *event, *manifest_version, seats, *allocation, actor)
+        }
+        Command::SetAccessCode { event, code, actor } => access::set_access_code(state, *event, code, actor),
+        Command::AddBucket { event, area, allocation, actor } => {
+            ga::add_bucket(state, *event, *area, *allocation, actor)
+        }
+        Command::SetCapacity { event, area, capacity, actor } => {
+            ga::set_capacity(state, *event, *area, *capacity, actor)
+        }
+        Command::BeginTransfer { event, area, from, to, quantity, actor } => {
+            ga::begin_transfer(state, *event, *area, *from, *to, *quantity, actor, now, seed)
+        }
+        Command::EndTransfer { transfer, arrives } => ga::end_transfer(state, *transfer, *arrives, now),
+        Command::PlaceHold { event, manifest_version, account, wish, code } => {
+            let wished = hold::Wished { account, wish, code: code.as_ref() };
+            hold::place_hold(state, *event, *manifest_version, wished, now, seed)
         }
         Command::ReleaseHold { hold, account } => {
             hold::release_hold(state, *hold, account.as_ref(), now, seed)
@@ -50,6 +72,9 @@ pub(crate) fn decide(state: &mut Snapshot, request: &Request, now: Timestamp) ->
         }
         Command::JudgeCallback { callback, observation, relevant, .. } => {
             callback::judge(state, callback, observation.as_ref(), *relevant, now, seed)
+        }
+        Command::BeginRefund { order, part, resell, reason, actor } => {
+            refund::begin(state, *order, part, *resell, reason, actor, now, seed)
         }
         Command::ResolveCase { case, action, note, actor } => {
             case::resolve(state, *case, *action, note, actor, now, seed)

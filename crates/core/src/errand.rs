@@ -238,7 +238,9 @@ impl Errand {
             OperationKind::Authorize => true,
             OperationKind::Capture => observation.state != IntentState::Authorized,
             OperationKind::Void => matches!(observation.state, IntentState::Voided | IntentState::Captured),
-            OperationKind::Refund => observation.refunded_minor >= self.operation.amount.amount_minor,
+            OperationKind::Refund => {
+                observation.refunded_minor >= self.operation.base_minor + self.operation.amount.amount_minor
+            }
         }
     }
 

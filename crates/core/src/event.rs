@@ -46,6 +46,12 @@ pub struct Event {
     pub price_version: u32,
     /// Holds in PAYMENT_PENDING now.
     pub payment_pending: u32,
+    /// Standing areas in the manifest.
+    pub area_count: u16,
+    /// Places of all standing areas that are held or sold now.
+    pub ga_in_use: u32,
+    /// Allocations made so far.
+    pub allocation_count: u16,
 }
 
 impl Event {
@@ -95,6 +101,10 @@ pub struct Policy {
     pub orphan_seats: OrphanSeats,
     /// How money is taken.
     pub payment: PaymentMode,
+    /// Most places held and sold in all standing areas together; their own capacities count besides.
+    pub ga_max: Option<u32>,
+    /// Whether who has left may come in again.
+    pub reentry: bool,
 }
 
 /// Who may place holds.

@@ -3,11 +3,14 @@
 //! `ACTIVE → PAYMENT_PENDING → CONVERTED`, or `RELEASED`, or `EXPIRED`. PAYMENT_PENDING is entered at most once in a
 //! hold's life, and with it comes the one extension; a decline leads back to ACTIVE with the first deadline.
 
+use std::sync::Arc;
+
 use crate::event::{InDoubt, Policy};
+use crate::ga::{GaLine, places};
 use crate::id::{AccountId, EventNo, HoldId, OrderId, SeatOrdinal};
 use crate::time::Timestamp;
 
-/// A claim of one account on 1 to 50 seats of one event. Its id is never used again.
+/// A claim of one account on 1 to 50 seats and places of one event. Its id is never used again.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Hold {
     /// Its id.
@@ -24,6 +27,10 @@ pub struct Hold {
     pub created_at: Timestamp,
     /// Its seats, ascending.
     pub seats: Vec<SeatOrdinal>,
+    /// Its places in standing areas, by area and bucket.
+    pub ga: Vec<GaLine>,
+    /// The access code it was placed with.
+    pub code: Option<Arc<str>>,
     /// Prices it was promised.
     pub price_version: u32,
     /// Sum of them, in minor units.
@@ -65,6 +72,11 @@ impl Hold {
     /// The event it belongs to.
     pub fn event(&self) -> EventNo {
         self.id.event()
+    }
+
+    /// How many people it is for: its seats and its places.
+    pub fn tickets(&self) -> u32 {
+        self.seats.len() as u32 + places(&self.ga)
     }
 
     /// Whether its time has come: `expires_at <= now`.

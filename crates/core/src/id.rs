@@ -24,6 +24,18 @@ impl EventNo {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SeatOrdinal(pub u32);
 
+/// The position of a standing area in its event's manifest, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AreaNo(pub u16);
+
+/// A bucket of a standing area, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BucketNo(pub u16);
+
+/// An allocation of an event, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AllocationNo(pub u16);
+
 /// The buyer's account: a guest's `acc_…` or a partner's own string, 1–128 visible ASCII characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AccountId(Arc<str>);
@@ -147,6 +159,10 @@ ids! {
     CaseId "cas_";
     /// An API key.
     KeyId "key_";
+    /// Capacity on its way from one bucket to another.
+    TransferId "qtr_";
+    /// The right of one person to one seat or place.
+    TicketId "tkt_";
 }
 
 const DIGITS: usize = 26;

@@ -1,6 +1,6 @@
 //! What is remembered of a finished request, so that its repetition is answered and not done again.
 
-use crate::id::{HoldId, OrderId};
+use crate::id::{HoldId, OperationId, OrderId, TransferId};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -31,6 +31,10 @@ pub enum StoredAnswer {
     HoldPlaced(HoldId),
     /// A checkout was begun.
     CheckoutBegun(OrderId),
+    /// A refund was begun.
+    RefundBegun(OperationId),
+    /// A transfer was begun.
+    TransferBegun(TransferId),
     /// It was decided against.
     Refused(Refusal),
 }

@@ -5,7 +5,8 @@
 //! the simulator and the tests all run the very same rules.
 //!
 //! Reading order: the words ([`id`], [`money`], [`time`], [`limits`]), what is sold ([`manifest`], [`event`],
-//! [`seat_map`]), the lifecycles ([`hold`], [`order`], [`payment`], [`reconcile`]), then how a decision is made
+//! [`seat_map`], [`ga`], [`access`]), the lifecycles ([`hold`], [`order`], [`payment`], [`refund`], [`ticket`],
+//! [`reconcile`]), then how a decision is made
 //! ([`snapshot`], [`command`]), and what a worker does about what was decided ([`errand`]).
 
 #[cfg(feature = "planted-bugs")]
@@ -34,7 +35,9 @@ pub mod limits;
 pub mod money;
 pub mod time;
 
+pub mod access;
 pub mod event;
+pub mod ga;
 pub mod gateway;
 pub mod manifest;
 pub mod seat_map;
@@ -45,7 +48,9 @@ pub mod log;
 pub mod order;
 pub mod payment;
 pub mod reconcile;
+pub mod refund;
 pub mod refusal;
+pub mod ticket;
 
 pub mod snapshot;
 

@@ -10,6 +10,14 @@ pub const PAYMENT_GRACE_MS_MAX: i64 = seconds(1_800);
 pub const SEATS_PER_HOLD_MAX: u32 = 50;
 /// Most tickets for an account, whatever the event's policy: an account's live holds are read for every decision.
 pub const TICKETS_PER_ACCOUNT_MAX: u32 = 10_000;
+/// Most people in one standing area: more than any place on earth has held, so that sums of areas fit everywhere.
+pub const GA_CAPACITY_MAX: u32 = 10_000_000;
+/// Most buckets of one standing area: all of them are read for each hold of it.
+pub const BUCKETS_PER_AREA_MAX: u16 = 64;
+/// Holds past their time that one decision ends to make room. The expirer ends the others a moment later.
+pub const DUE_HOLDS_MAX: u32 = 100;
+/// Most allocations of one event: a person names each of them.
+pub const ALLOCATIONS_MAX: u16 = 1_000;
 /// Attempts to pay one order. A card thief tries more; a buyer with a real card doesn't.
 pub const ATTEMPTS_PER_ORDER_MAX: usize = 10;
 /// With less time than this before the deadline no authorization is begun: it could not end in time.

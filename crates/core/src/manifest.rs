@@ -57,6 +57,16 @@ pub struct GaArea {
     pub ga_area: String,
     /// How many people it takes.
     pub capacity: u32,
+    /// Over how many buckets the capacity is spread to begin with; at least 1.
+    pub buckets: u16,
     /// Index into [`Manifest::price_levels`].
     pub price_level: u16,
+}
+
+impl GaArea {
+    /// The capacity of each bucket to begin with: as even as can be.
+    pub fn bucket_capacities(&self) -> impl Iterator<Item = u32> {
+        let (count, capacity) = (u32::from(self.buckets.max(1)), self.capacity);
+        (0..count).map(move |bucket| capacity / count + u32::from(bucket < capacity % count))
+    }
 }

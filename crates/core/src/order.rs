@@ -1,6 +1,7 @@
 //! A purchase: `AWAITING_PAYMENT → CONFIRMED`, or `CANCELLED`, or `EXPIRED`.
 
-use crate::id::{AccountId, HoldId, OperationId, OrderId};
+use crate::ga::GaLine;
+use crate::id::{AccountId, HoldId, OperationId, OrderId, SeatOrdinal};
 use crate::money::Money;
 use crate::payment::PaymentStatus;
 use crate::time::Timestamp;
@@ -18,8 +19,14 @@ pub struct Order {
     pub total: Money,
     /// The price version it was computed from.
     pub price_version: u32,
-    /// How many seats.
-    pub seat_count: u32,
+    /// How many tickets it is for: seats and places, less what has been given back.
+    pub ticket_count: u32,
+    /// Seats of its hold that have been given back since they were sold, ascending.
+    pub returned_seats: Vec<SeatOrdinal>,
+    /// Places of its hold that have been given back since they were sold, by area and bucket.
+    pub returned_ga: Vec<GaLine>,
+    /// Whether its tickets have been issued.
+    pub ticketed: bool,
     /// Where it stands.
     pub status: OrderStatus,
     /// What is known of its money; always what [`payment_status`](crate::payment::payment_status) says of its

@@ -28,6 +28,8 @@ pub struct Operation {
     pub reference: Option<String>,
     /// How much.
     pub amount: Money,
+    /// What had been given back of the attempt when a REFUND was made, in minor units; 0 for all others.
+    pub base_minor: i64,
     /// The card, until the attempt is over.
     pub payment_method_token: Option<String>,
     /// Where the buyer proves who they are.
@@ -132,10 +134,20 @@ pub fn payment_status(
         let of_kind = operations.iter().filter(|o| o.kind == kind && o.target == Some(attempt.id));
         of_kind.max_by_key(|o| o.seq).map(|o| o.status)
     };
-    match on_attempt(OperationKind::Refund) {
-        Some(OperationStatus::Succeeded) => return PaymentStatus::Refunded,
-        Some(status) if status.is_live() => return PaymentStatus::RefundPending,
-        _ => {}
+    if on_attempt(OperationKind::Refund).is_some_and(OperationStatus::is_live) {
+        return PaymentStatus::RefundPending;
+    }
+    let refunds =
+        operations.iter().filter(|o| o.kind == OperationKind::Refund && o.target == Some(attempt.id));
+    let mut refunded = refunds.filter(|o| o.status == OperationStatus::Succeeded).peekable();
+    // A part that was given back leaves the rest taken.
+    if refunded.peek().is_some() {
+        let back: i64 = refunded.map(|refund| refund.amount.amount_minor).sum();
+        return if back >= attempt.amount.amount_minor {
+            PaymentStatus::Refunded
+        } else {
+            PaymentStatus::Captured
+        };
     }
     match on_attempt(OperationKind::Void) {
         Some(OperationStatus::Succeeded) => return PaymentStatus::Voided,

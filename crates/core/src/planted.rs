@@ -64,6 +64,26 @@ bugs! {
     AmountNotCompared;
     /// The end of the grace frees the seats though the payment is in doubt and the event keeps them.
     DoubtReleasesSeats;
+    /// More places are held than an area has.
+    AreaOversold;
+    /// The cap over all standing areas is not asked.
+    EventCapForgotten;
+    /// Places that are sold stay counted as held.
+    SoldPlacesStayHeld;
+    /// Places of a hold that ends stay held.
+    PlacesNotGivenBack;
+    /// A transfer's capacity doesn't arrive.
+    TransferLost;
+    /// Seats set aside are held without their code.
+    AllocationNotAsked;
+    /// An access code can be used without end.
+    CodeNotCounted;
+    /// An access code gets nothing back when a hold ends.
+    CodeNotGivenBack;
+    /// A refund larger than what is left is sent.
+    RefundNotBounded;
+    /// Seats are free before the provider has given the money back.
+    SeatsFreedBeforeRefund;
     // The worker's.
     /// The object is confirmed before its name is kept.
     NameNotKept;

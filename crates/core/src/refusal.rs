@@ -1,7 +1,7 @@
 //! What a command is refused for. A refusal is a value, not an error; where several apply, the first in this order is
 //! given.
 
-use crate::id::SeatOrdinal;
+use crate::id::{AreaNo, SeatOrdinal};
 
 /// Why a command was decided against.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -34,6 +34,20 @@ pub enum Refusal {
     },
     /// Seats that someone else has, or that aren't for sale.
     SeatUnavailable(Vec<SeatOrdinal>),
+    /// Not so many places or seats that fit are left.
+    NotEnoughAvailable {
+        /// The area that has too few; `None` when it is the whole event, or seats that nobody named.
+        area: Option<AreaNo>,
+    },
+    /// The access code can't be used; why.
+    AccessCodeInvalid(&'static str),
+    /// The access code has too few tickets left.
+    AccessCodeExhausted {
+        /// How many it has in all.
+        limit: u32,
+        /// How many of them are held or bought.
+        in_use: u32,
+    },
     /// The hold is over by the clock.
     HoldExpired,
     /// The hold has been released or used.
@@ -48,6 +62,15 @@ pub enum Refusal {
     AttemptsExhausted,
     /// Too many payments of the event are open at once.
     PaymentsSaturated,
+    /// The order can't be refunded so; why.
+    NotRefundable(&'static str),
+    /// A refund of the order is under way.
+    RefundPending,
+    /// More than is left of what was taken.
+    RefundTooLarge {
+        /// What is left, in minor units.
+        left_minor: i64,
+    },
     /// The case has been closed.
     CaseClosed,
     /// The action doesn't fit the case; why.
@@ -61,6 +84,8 @@ impl Refusal {
         match self {
             Refusal::AccountLimit { .. }
             | Refusal::SeatUnavailable(_)
+            | Refusal::NotEnoughAvailable { .. }
+            | Refusal::AccessCodeExhausted { .. }
             | Refusal::HoldExpired
             | Refusal::HoldNotActive
             | Refusal::PaymentPending
@@ -76,6 +101,10 @@ impl Refusal {
             | Refusal::NotReady(_)
             | Refusal::TooManySeats { .. }
             | Refusal::PaymentsSaturated
+            | Refusal::AccessCodeInvalid(_)
+            | Refusal::NotRefundable(_)
+            | Refusal::RefundPending
+            | Refusal::RefundTooLarge { .. }
             | Refusal::CaseClosed
             | Refusal::ActionNotPossible(_) => false,
         }

@@ -1,6 +1,6 @@
 //! The state of each seat.
 
-use crate::id::{HoldId, OrderId, SeatOrdinal};
+use crate::id::{AllocationNo, HoldId, OrderId, SeatOrdinal};
 use crate::time::Timestamp;
 
 /// One seat of one event.
@@ -10,6 +10,8 @@ pub struct Seat {
     pub ordinal: SeatOrdinal,
     /// Whose it is.
     pub status: SeatStatus,
+    /// The party it is set aside for: only who names a code that opens the allocation may hold it.
+    pub allocation: Option<AllocationNo>,
     /// Index of its price level; never changes after the sale has begun.
     pub price_level: u16,
     /// Version of the log entry that last changed it.

@@ -4,17 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::access::{AccessCode, Allocation};
 use crate::command::{Answer, Command, Request};
 use crate::event::{Event, PriceTable};
+use crate::ga::{Area, Bucket, Transfer};
 use crate::hold::Hold;
-use crate::id::{AccountId, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal};
+use crate::id::{
+    AccountId, AllocationNo, AreaNo, BucketNo, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal,
+    TicketId, TransferId,
+};
 use crate::idempotency::{KeyRecord, StoredAnswer};
 use crate::log::{LogEntry, LogKind};
 use crate::manifest::Manifest;
 use crate::order::Order;
-use crate::payment::Operation;
+use crate::payment::{Operation, OperationKind};
 use crate::reconcile::{Callback, Case, CaseStatus};
+use crate::refund::Refund;
 use crate::seat_map::{Seat, SeatStatus};
+use crate::ticket::{Scan, Ticket};
 use crate::time::Timestamp;
 
 /// A row or a set of rows that a decision needs. The order is the order in which a store locks and reads.
@@ -42,6 +49,24 @@ pub enum Need {
     Account(EventNo, AccountId),
     /// One seat.
     Seat(EventNo, SeatOrdinal),
+    /// A standing area with its buckets.
+    Area(EventNo, AreaNo),
+    /// Live holds of an event whose time has come, the longest due first, at most [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX).
+    Due(EventNo),
+    /// Capacity on its way.
+    Transfer(TransferId),
+    /// An access code.
+    Code(EventNo, Arc<str>),
+    /// All allocations of an event.
+    Allocations(EventNo),
+    /// What the refunds of an order give back.
+    Refunds(OrderId),
+    /// The tickets of an order.
+    Tickets(OrderId),
+    /// A ticket.
+    Ticket(TicketId),
+    /// A scan, by its id.
+    Scan(EventNo, Arc<str>),
 }
 
 /// A row with its state before the batch.
@@ -90,6 +115,11 @@ impl<K: Ord + Clone, R: Clone + PartialEq> Table<K, R> {
     /// Adds a row that wasn't stored before.
     pub(crate) fn insert(&mut self, key: K, row: R) {
         self.0.insert(key, Tracked { current: Some(row), before: Some(None) });
+    }
+
+    /// The rows of a range of keys, in the keys' order.
+    pub(crate) fn range(&self, keys: impl std::ops::RangeBounds<K>) -> impl Iterator<Item = &R> {
+        self.0.range(keys).filter_map(|(_, row)| row.current.as_ref())
     }
 
     /// The row, to be changed. It must be here: decisions look before they change.
@@ -143,11 +173,21 @@ pub struct Snapshot {
     pub cases: Table<CaseId, Case>,
     pub callbacks: Table<Arc<str>, Callback>,
     pub keys: Table<(EventNo, u128), KeyRecord>,
+    pub areas: Table<(EventNo, AreaNo), Area>,
+    pub buckets: Table<(EventNo, AreaNo, BucketNo), Bucket>,
+    pub transfers: Table<TransferId, Transfer>,
+    pub codes: Table<(EventNo, Arc<str>), AccessCode>,
+    pub allocations: Table<(EventNo, AllocationNo), Allocation>,
+    pub refunds: Table<OperationId, Refund>,
+    pub tickets: Table<TicketId, Ticket>,
+    pub scans: Table<(EventNo, Arc<str>), Scan>,
     pub(crate) accounts: BTreeMap<(EventNo, AccountId), AccountUse>,
     pub(crate) prices: BTreeMap<(EventNo, u32), PriceTable>,
     pub(crate) references: BTreeMap<Arc<str>, OperationId>,
     pub(crate) operations_of: BTreeMap<OrderId, Vec<OperationId>>,
     pub(crate) cases_of: BTreeMap<OrderId, Vec<CaseId>>,
+    pub(crate) due_of: BTreeMap<EventNo, Vec<HoldId>>,
+    pub(crate) tickets_of: BTreeMap<OrderId, BTreeSet<TicketId>>,
     /// Entries appended by this batch, in order.
     pub log: Vec<LogEntry>,
     /// Bulk changes of this batch, in order.
@@ -183,10 +223,28 @@ impl Snapshot {
             Command::SetSeatsStatus { seats, .. } => {
                 seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
             }
-            Command::PlaceHold { account, seats, .. } => {
-                self.want(Need::Account(event, account.clone()));
+            Command::MakeAllocation { .. } => self.want(Need::Allocations(event)),
+            Command::SetSeatsAside { seats, .. } => {
                 seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
             }
+            Command::SetAccessCode { code, .. } => self.want(Need::Code(event, Arc::clone(&code.code))),
+            Command::AddBucket { area, .. }
+            | Command::SetCapacity { area, .. }
+            | Command::BeginTransfer { area, .. } => self.want(Need::Area(event, *area)),
+            Command::EndTransfer { transfer, .. } => self.want(Need::Transfer(*transfer)),
+            Command::PlaceHold { account, wish, code, .. } => {
+                self.want(Need::Account(event, account.clone()));
+                wish.seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
+                wish.ga.iter().for_each(|(area, _)| self.want(Need::Area(event, *area)));
+                if let Some(code) = code {
+                    self.want(Need::Code(event, Arc::clone(code)));
+                }
+                // What is counted, and not named, may be bound by holds that are over.
+                if code.is_some() || !wish.ga.is_empty() {
+                    self.want(Need::Due(event));
+                }
+            }
+            Command::BeginRefund { order, .. } => self.want(Need::Order(*order)),
             Command::ReleaseHold { hold, .. }
             | Command::ExpireHold { hold }
             | Command::Checkout { hold, .. } => {
@@ -263,6 +321,10 @@ impl Snapshot {
                 self.want(Need::Order(order));
             }
             hold.seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
+            hold.ga.iter().for_each(|line| self.want(Need::Area(event, line.area)));
+            if let Some(code) = &hold.code {
+                self.want(Need::Code(event, Arc::clone(code)));
+            }
         }
         self.want(Need::Prices(hold.event(), hold.price_version));
         self.holds.load(hold.id, hold);
@@ -278,6 +340,12 @@ impl Snapshot {
     /// Adds an order with its operations and its open cases.
     pub fn load_order(&mut self, order: Order, operations: Vec<Operation>, cases: Vec<Case>) {
         self.want(Need::Hold(order.hold));
+        if operations.iter().any(|operation| operation.kind == OperationKind::Refund) {
+            self.want(Need::Refunds(order.id));
+        }
+        if order.ticketed {
+            self.want(Need::Tickets(order.id));
+        }
         let ids = operations.iter().map(|operation| operation.id).collect();
         self.operations_of.entry(order.id).or_insert(ids);
         self.cases_of.entry(order.id).or_insert_with(|| cases.iter().map(|case| case.id).collect());
@@ -317,6 +385,51 @@ impl Snapshot {
             self.want(Need::Hold(hold));
         }
         self.keys.load((event, record.key.id), record);
+    }
+
+    /// Adds a standing area with its buckets.
+    pub fn load_area(&mut self, event: EventNo, area: Area, buckets: Vec<Bucket>) {
+        buckets.into_iter().for_each(|bucket| self.buckets.load((event, area.no, bucket.no), bucket));
+        self.areas.load((event, area.no), area);
+    }
+
+    /// Adds the holds of an event that are due; each is wanted whole.
+    pub fn load_due(&mut self, event: EventNo, holds: Vec<HoldId>) {
+        holds.iter().for_each(|hold| self.want(Need::Hold(*hold)));
+        self.due_of.entry(event).or_insert(holds);
+    }
+
+    /// Adds capacity on its way; the area it is of is wanted too.
+    pub fn load_transfer(&mut self, transfer: Transfer) {
+        self.want(Need::Area(transfer.id.event(), transfer.area));
+        self.transfers.load(transfer.id, transfer);
+    }
+
+    /// Adds an access code.
+    pub fn load_code(&mut self, event: EventNo, code: AccessCode) {
+        self.codes.load((event, Arc::clone(&code.code)), code);
+    }
+
+    /// Adds an allocation.
+    pub fn load_allocation(&mut self, event: EventNo, allocation: Allocation) {
+        self.allocations.load((event, allocation.no), allocation);
+    }
+
+    /// Adds what a refund gives back.
+    pub fn load_refund(&mut self, refund: Refund) {
+        self.refunds.load(refund.operation, refund);
+    }
+
+    /// Adds a ticket.
+    pub fn load_ticket(&mut self, ticket: Ticket) {
+        self.tickets_of.entry(ticket.order).or_default().insert(ticket.id);
+        self.tickets.load(ticket.id, ticket);
+    }
+
+    /// Adds a scan; the ticket that was shown is wanted too.
+    pub fn load_scan(&mut self, scan: Scan) {
+        self.want(Need::Ticket(scan.ticket));
+        self.scans.load((scan.ticket.event(), Arc::clone(&scan.id)), scan);
     }
 
     /// The shell's clock for this batch.
@@ -366,6 +479,18 @@ impl Snapshot {
     pub(crate) fn operations_of(&self, order: OrderId) -> Vec<&Operation> {
         let ids = self.operations_of.get(&order).map(Vec::as_slice).unwrap_or_default();
         ids.iter().filter_map(|id| self.operations.get(id)).collect()
+    }
+
+    /// The buckets of a standing area, by number.
+    pub(crate) fn buckets_of(&self, event: EventNo, area: AreaNo) -> impl Iterator<Item = &Bucket> {
+        let first = (event, area, BucketNo(0));
+        self.buckets.range(first..=(event, area, BucketNo(u16::MAX)))
+    }
+
+    /// The tickets of an order.
+    pub(crate) fn tickets_of(&self, order: OrderId) -> impl Iterator<Item = &Ticket> {
+        let ids = self.tickets_of.get(&order).into_iter().flatten();
+        ids.filter_map(|id| self.tickets.get(id))
     }
 
     /// The open cases of an order.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use onsale_core::event::Event;
-use onsale_core::id::{EventNo, SeatOrdinal};
+use onsale_core::id::{AreaNo, EventNo, SeatOrdinal};
 use onsale_core::log::LogKind;
 use onsale_store::{Committed, ManifestView, Reader, Store, StoreError, fail_point};
 
@@ -40,6 +40,17 @@ impl ManifestIndex {
     /// The ordinal of a seat.
     pub(crate) fn ordinal(&self, seat_id: &str) -> Option<SeatOrdinal> {
         self.ordinals.get(seat_id).copied()
+    }
+
+    /// The position of a standing area.
+    pub(crate) fn area(&self, ga_area: &str) -> Option<AreaNo> {
+        let found = self.view.manifest.ga_areas.iter().position(|area| area.ga_area == ga_area);
+        found.map(|position| AreaNo(position as u16))
+    }
+
+    /// The organiser's id of a standing area.
+    pub(crate) fn ga_area(&self, area: AreaNo) -> &str {
+        self.view.manifest.ga_areas.get(area.0 as usize).map_or("", |area| &area.ga_area)
     }
 
     /// The organiser's id of a seat.

@@ -135,7 +135,7 @@ mod tests {
     const EVENT: EventNo = EventNo(7);
 
     fn committed(versions: &[u64]) -> Committed {
-        let kind = LogKind::HoldPlaced { hold: HoldId(1), seats: vec![SeatOrdinal(0)] };
+        let kind = LogKind::HoldPlaced { hold: HoldId(1), seats: vec![SeatOrdinal(0)], ga: vec![] };
         let entry = |version: &u64| LogEntry {
             event: EVENT,
             version: *version,

@@ -12,6 +12,7 @@ mod config;
 mod demo;
 mod desk;
 mod follow;
+mod ga_map;
 mod gateway;
 mod http;
 mod manifest_import;

@@ -82,6 +82,9 @@ pub(crate) fn from_json(body: &NewEventJson, id: EventId, now: Timestamp) -> Res
         price_level_count: 0,
         price_version: 0,
         payment_pending: 0,
+        area_count: 0,
+        ga_in_use: 0,
+        allocation_count: 0,
     })
 }
 
@@ -121,6 +124,8 @@ fn policy(given: &PolicyJson, faults: &mut Vec<FieldError>) -> Policy {
         in_doubt: word("in_doubt", given.in_doubt.as_deref(), InDoubt::Keep, faults),
         orphan_seats: word("orphan_seats", given.orphan_seats.as_deref(), OrphanSeats::Allow, faults),
         payment: word("payment", given.payment.as_deref(), PaymentMode::AuthorizeThenCapture, faults),
+        ga_max: given.ga_max.map(|max| max.min(i32::MAX as u32)),
+        reentry: given.reentry.unwrap_or(false),
     }
 }
 

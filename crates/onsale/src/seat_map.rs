@@ -8,6 +8,8 @@ use onsale_core::id::SeatOrdinal;
 use onsale_core::log::{LogEntry, LogKind};
 use onsale_store::{SeatChanges, SeatDigits};
 
+use crate::ga_map::GaMap;
+
 /// Changes kept for clients that ask what they missed: about ten seconds of a very busy sale.
 const CHANGES_KEPT_MAX: usize = 131_072;
 
@@ -23,6 +25,8 @@ pub(crate) struct SeatMap {
     known_since: u64,
     /// The digits as shown, until the next change.
     shown: Option<Arc<str>>,
+    /// The standing areas.
+    pub(crate) places: GaMap,
 }
 
 /// What became of an entry that was offered to the map.
@@ -43,6 +47,7 @@ impl SeatMap {
             changes: VecDeque::new(),
             known_since: read.version,
             shown: None,
+            places: GaMap::new(&read.buckets),
         }
     }
 
@@ -56,9 +61,8 @@ impl SeatMap {
             return Taken::Gap;
         }
         self.version = entry.version;
-        if let Some((seats, digit)) = entry.kind.seats() {
-            seats.iter().for_each(|seat| self.change(entry.version, *seat, digit));
-        }
+        entry.kind.seat_digits().for_each(|(seat, digit)| self.change(entry.version, seat, digit));
+        self.places.take(&entry.kind);
         Taken::Shown
     }
 
@@ -67,6 +71,11 @@ impl SeatMap {
         for (version, seat, digit) in read.changes {
             if version > self.version {
                 self.change(version, seat, digit);
+            }
+        }
+        for (version, kind) in read.places {
+            if version > self.version {
+                self.places.take(&kind);
             }
         }
         self.version = self.version.max(read.version);
@@ -119,13 +128,17 @@ mod tests {
     }
 
     fn held(seats: &[u32]) -> LogKind {
-        LogKind::HoldPlaced { hold: HoldId(1), seats: seats.iter().copied().map(SeatOrdinal).collect() }
+        let seats = seats.iter().copied().map(SeatOrdinal).collect();
+        LogKind::HoldPlaced { hold: HoldId(1), seats, ga: Vec::new() }
+    }
+
+    fn read(version: u64, digits: &[u8]) -> SeatDigits {
+        SeatDigits { version, epoch: 1, manifest_version: 1, digits: digits.to_vec(), buckets: Vec::new() }
     }
 
     #[test]
     fn entries_are_taken_in_order_and_gaps_are_noticed() {
-        let read = SeatDigits { version: 4, epoch: 1, manifest_version: 1, digits: b"0000".to_vec() };
-        let mut map = SeatMap::new(read);
+        let mut map = SeatMap::new(read(4, b"0000"));
         assert_eq!(map.take(&entry(4, held(&[0]))), Taken::Shown);
         assert_eq!(&*map.states(), "0000", "an entry the map was read with changes nothing");
         assert_eq!(map.take(&entry(5, held(&[1, 2]))), Taken::Shown);
@@ -133,7 +146,7 @@ mod tests {
         assert_eq!(map.take(&entry(7, held(&[3]))), Taken::Gap);
         assert_eq!(&*map.states(), "0110", "a gap is read first");
         let changes = vec![(6, SeatOrdinal(1), 0), (7, SeatOrdinal(3), 1)];
-        map.catch_up(SeatChanges { version: 7, changes, replaced: false });
+        map.catch_up(SeatChanges { version: 7, changes, places: Vec::new(), replaced: false });
         assert_eq!((&*map.states(), map.version), ("0011", 7));
         assert_eq!(map.since(5), Some(vec![(SeatOrdinal(1), 0), (SeatOrdinal(3), 1)]));
         assert_eq!((map.since(3), map.since(8)), (None, None), "before the map's time, and after now");
@@ -142,8 +155,7 @@ mod tests {
 
     #[test]
     fn only_so_many_changes_are_kept() {
-        let read = SeatDigits { version: 0, epoch: 1, manifest_version: 1, digits: b"00".to_vec() };
-        let mut map = SeatMap::new(read);
+        let mut map = SeatMap::new(read(0, b"00"));
         for version in 1..=(CHANGES_KEPT_MAX as u64 + 10) {
             map.take(&entry(version, held(&[(version % 2) as u32])));
         }

@@ -1,7 +1,7 @@
 //! Buyers: they choose what others want too, click twice, lose patience, ask again under the same key or under another,
 //! come back at the last moment, try a second card, and go away in the middle.
 
-use onsale_core::command::{Command, Outcome, PlacedHold};
+use onsale_core::command::{self, Command, Outcome, PlacedHold};
 use onsale_core::id::{AccountId, OrderId, SeatOrdinal};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::order::OrderStatus;
@@ -170,7 +170,16 @@ impl Sim {
         seats.sort();
         self.buyers[buyer].purchases -= 1;
         let account = self.buyers[buyer].account.clone();
-        self.wish(buyer, Command::PlaceHold { event: HALL, manifest_version: 1, account, seats });
+        self.wish(
+            buyer,
+            Command::PlaceHold {
+                event: HALL,
+                manifest_version: 1,
+                account,
+                wish: command::Wish::of_seats(seats),
+                code: None,
+            },
+        );
     }
 
     fn with_seats(&mut self, buyer: usize, hold: Box<PlacedHold>) {

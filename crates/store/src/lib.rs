@@ -10,6 +10,7 @@ pub mod fail_point;
 mod homes;
 mod keys;
 mod limits;
+mod log_text;
 mod look;
 mod migrate;
 mod moving;

@@ -1,17 +1,16 @@
 //! The words and bytes that stand for the core's values in both databases.
 
-use std::str::FromStr;
-
 use onsale_core::event::{Admission, EventStatus, InDoubt, OrphanSeats, PaymentMode, QueueOrder};
+use onsale_core::ga::{GaLine, TransferStatus};
 use onsale_core::hold::HoldStatus;
-use onsale_core::id::{HoldId, OrderId, SeatOrdinal};
+use onsale_core::id::{AreaNo, BucketNo, HoldId, OperationId, OrderId, SeatOrdinal, TransferId};
 use onsale_core::idempotency::StoredAnswer;
-use onsale_core::log::LogKind;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::{OperationKind, OperationStatus, PaymentStatus};
 use onsale_core::reconcile::{CaseKind, CaseStatus, Verdict};
 use onsale_core::refusal::Refusal;
-use serde_json::{Value, json};
+use onsale_core::ticket::{Direction, ScanResult, TicketStatus};
+use serde_json::Value;
 
 use crate::error::StoreError;
 
@@ -67,6 +66,13 @@ named! {
         Declined "DECLINED", Captured "CAPTURED", VoidPending "VOID_PENDING", Voided "VOIDED",
         RefundPending "REFUND_PENDING", Refunded "REFUNDED",
     }
+    TransferStatus "a transfer's status" { InFlight "IN_FLIGHT", Arrived "ARRIVED", Returned "RETURNED" }
+    TicketStatus "a ticket's status" { Valid "VALID", Suspended "SUSPENDED", Revoked "REVOKED" }
+    Direction "a way through the gate" { In "IN", Out "OUT" }
+    ScanResult "what came of a scan" {
+        Admit "ADMIT", AlreadyUsed "ALREADY_USED", Revoked "REVOKED", WrongEvent "WRONG_EVENT", Invalid "INVALID",
+        Exited "EXITED", NotInside "NOT_INSIDE",
+    }
     CaseStatus "a case's status" { Open "OPEN", Closed "CLOSED" }
     CaseKind "a case's kind" {
         LateSuccess "late_success", SurplusAuthorization "surplus_authorization", AmountMismatch "amount_mismatch",
@@ -102,15 +108,50 @@ pub(crate) fn seats_of(text: &str) -> Result<Vec<SeatOrdinal>, StoreError> {
     numbers.collect::<Result<_, _>>().map_err(|_| corrupt())
 }
 
+/// Places as a JSON list.
+pub(crate) fn ga_json(lines: &[GaLine]) -> String {
+    let line = |l: &GaLine| format!(r#"{{"a":{},"b":{},"q":{}}}"#, l.area.0, l.bucket.0, l.quantity);
+    format!("[{}]", lines.iter().map(line).collect::<Vec<_>>().join(","))
+}
+
+/// A JSON list of places, read back.
+pub(crate) fn ga_of(text: &str) -> Result<Vec<GaLine>, StoreError> {
+    if text == "[]" {
+        return Ok(Vec::new());
+    }
+    let corrupt = || StoreError::Corrupt { wanted: "a list of places", found: text.to_owned() };
+    let list: Value = serde_json::from_str(text).map_err(|_| corrupt())?;
+    lines_of(&list).ok_or_else(corrupt)
+}
+
+pub(crate) fn lines_of(list: &Value) -> Option<Vec<GaLine>> {
+    let line = |line: &Value| {
+        let number = |name: &str| line[name].as_u64();
+        Some(GaLine {
+            area: AreaNo(number("a")?.try_into().ok()?),
+            bucket: BucketNo(number("b")?.try_into().ok()?),
+            quantity: number("q")?.try_into().ok()?,
+        })
+    };
+    list.as_array()?.iter().map(line).collect()
+}
+
 /// A finished request's answer as text: what it was, then its particulars.
 pub(crate) fn answer_text(answer: &StoredAnswer) -> String {
     let list = |seats: &[SeatOrdinal]| seats.iter().map(|s| s.0.to_string()).collect::<Vec<_>>().join(",");
     match answer {
         StoredAnswer::HoldPlaced(hold) => hold.to_string(),
         StoredAnswer::CheckoutBegun(order) => order.to_string(),
+        StoredAnswer::RefundBegun(operation) => operation.to_string(),
+        StoredAnswer::TransferBegun(transfer) => transfer.to_string(),
         StoredAnswer::Refused(refusal) => match refusal {
             Refusal::AccountLimit { limit, in_use } => format!("account-limit {limit} {in_use}"),
             Refusal::SeatUnavailable(seats) => format!("seat-unavailable {}", list(seats)),
+            Refusal::NotEnoughAvailable { area: Some(area) } => format!("not-enough-available {}", area.0),
+            Refusal::NotEnoughAvailable { area: None } => "not-enough-available".to_owned(),
+            Refusal::AccessCodeExhausted { limit, in_use } => {
+                format!("access-code-exhausted {limit} {in_use}")
+            }
             Refusal::HoldExpired => "hold-expired".to_owned(),
             Refusal::HoldNotActive => "hold-not-active".to_owned(),
             Refusal::PaymentPending => "payment-pending".to_owned(),
@@ -126,6 +167,10 @@ pub(crate) fn answer_text(answer: &StoredAnswer) -> String {
             | Refusal::NotReady(_)
             | Refusal::TooManySeats { .. }
             | Refusal::PaymentsSaturated
+            | Refusal::AccessCodeInvalid(_)
+            | Refusal::NotRefundable(_)
+            | Refusal::RefundPending
+            | Refusal::RefundTooLarge { .. }
             | Refusal::CaseClosed
             | Refusal::ActionNotPossible(_) => unreachable!("the core keeps none of these: Refusal::is_kept"),
         },
@@ -141,6 +186,12 @@ pub(crate) fn answer_of(text: &str) -> Result<StoredAnswer, StoreError> {
     if let Ok(order) = text.parse::<OrderId>() {
         return Ok(StoredAnswer::CheckoutBegun(order));
     }
+    if let Ok(operation) = text.parse::<OperationId>() {
+        return Ok(StoredAnswer::RefundBegun(operation));
+    }
+    if let Ok(transfer) = text.parse::<TransferId>() {
+        return Ok(StoredAnswer::TransferBegun(transfer));
+    }
     let mut parts = text.split(' ');
     let refusal = match parts.next() {
         Some("account-limit") => {
@@ -149,6 +200,14 @@ pub(crate) fn answer_of(text: &str) -> Result<StoredAnswer, StoreError> {
         }
         Some("seat-unavailable") => {
             Refusal::SeatUnavailable(seats_of(&format!("[{}]", parts.next().ok_or_else(corrupt)?))?)
+        }
+        Some("not-enough-available") => {
+            let area = parts.next().map(|area| area.parse().map(AreaNo).map_err(|_| corrupt()));
+            Refusal::NotEnoughAvailable { area: area.transpose()? }
+        }
+        Some("access-code-exhausted") => {
+            let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or_else(corrupt);
+            Refusal::AccessCodeExhausted { limit: number()?, in_use: number()? }
         }
         Some("hold-expired") => Refusal::HoldExpired,
         Some("hold-not-active") => Refusal::HoldNotActive,
@@ -159,192 +218,4 @@ pub(crate) fn answer_of(text: &str) -> Result<StoredAnswer, StoreError> {
         _ => return Err(corrupt()),
     };
     Ok(StoredAnswer::Refused(refusal))
-}
-
-/// A log entry's particulars as JSON.
-pub(crate) fn log_payload(kind: &LogKind) -> String {
-    let ordinals = |seats: &[SeatOrdinal]| seats.iter().map(|seat| seat.0).collect::<Vec<_>>();
-    let id = |id: &dyn std::fmt::Display| Value::String(id.to_string());
-    let optional =
-        |order: &Option<OrderId>| order.map_or(Value::Null, |order| Value::String(order.to_string()));
-    let payload = match kind {
-        // The one entry on the hottest path is written by hand.
-        LogKind::HoldPlaced { hold, seats } => {
-            return format!("{{\"hold\":\"{hold}\",\"seats\":{}}}", seats_json(seats));
-        }
-        LogKind::EventCreated => json!({}),
-        LogKind::ManifestReplaced { manifest_version } => json!({ "manifest_version": manifest_version }),
-        LogKind::PricesSet { price_version } => json!({ "price_version": price_version }),
-        LogKind::OnSaleSet { status, actor } => json!({ "status": status.word(), "actor": actor }),
-        LogKind::SeatsStatusSet { seats, not_for_sale, actor } => {
-            json!({ "seats": ordinals(seats), "not_for_sale": not_for_sale, "actor": actor })
-        }
-        LogKind::HoldReleased { hold, order, seats } | LogKind::HoldExpired { hold, order, seats } => {
-            json!({ "hold": id(hold), "order": optional(order), "seats": ordinals(seats) })
-        }
-        LogKind::CheckoutBegun { hold, order, operation } => {
-            json!({ "hold": id(hold), "order": id(order), "operation": id(operation) })
-        }
-        LogKind::OperationMoved { order, operation, kind, status } => {
-            json!({ "order": id(order), "operation": id(operation), "kind": kind.word(), "status": status.word() })
-        }
-        LogKind::OrderConfirmed { order, hold, seats } | LogKind::OrderCancelled { order, hold, seats } => {
-            json!({ "order": id(order), "hold": id(hold), "seats": ordinals(seats) })
-        }
-        LogKind::CaseOpened { case, kind, order } => {
-            json!({ "case": id(case), "kind": kind.as_str(), "order": optional(order) })
-        }
-        LogKind::CaseActed { case, action, actor } => {
-            json!({ "case": id(case), "action": action, "actor": actor })
-        }
-        LogKind::CaseClosed { case } => json!({ "case": id(case) }),
-    };
-    payload.to_string()
-}
-
-/// A log entry's kind and particulars, read back.
-pub(crate) fn log_kind(kind: &str, payload: &str) -> Result<LogKind, StoreError> {
-    let corrupt = || StoreError::Corrupt { wanted: "a log entry", found: format!("{kind} {payload}") };
-    let value: Value = serde_json::from_str(payload).map_err(|_| corrupt())?;
-    let told = Told { value: &value, corrupt: &corrupt };
-    Ok(match kind {
-        "event.created" => LogKind::EventCreated,
-        "manifest.replaced" => {
-            LogKind::ManifestReplaced { manifest_version: told.number("manifest_version")? }
-        }
-        "prices.set" => LogKind::PricesSet { price_version: told.number("price_version")? },
-        "on_sale.set" => LogKind::OnSaleSet { status: told.word("status")?, actor: told.text("actor")? },
-        "seats.status_set" => LogKind::SeatsStatusSet {
-            seats: told.seats()?,
-            not_for_sale: value["not_for_sale"].as_bool().ok_or_else(corrupt)?,
-            actor: told.text("actor")?,
-        },
-        "hold.placed" => LogKind::HoldPlaced { hold: told.id("hold")?, seats: told.seats()? },
-        "hold.released" => LogKind::HoldReleased {
-            hold: told.id("hold")?,
-            order: told.id_or_none("order")?,
-            seats: told.seats()?,
-        },
-        "hold.expired" => LogKind::HoldExpired {
-            hold: told.id("hold")?,
-            order: told.id_or_none("order")?,
-            seats: told.seats()?,
-        },
-        "checkout.begun" => LogKind::CheckoutBegun {
-            hold: told.id("hold")?,
-            order: told.id("order")?,
-            operation: told.id("operation")?,
-        },
-        "operation.moved" => LogKind::OperationMoved {
-            order: told.id("order")?,
-            operation: told.id("operation")?,
-            kind: told.word("kind")?,
-            status: told.word("status")?,
-        },
-        "order.confirmed" => {
-            LogKind::OrderConfirmed { order: told.id("order")?, hold: told.id("hold")?, seats: told.seats()? }
-        }
-        "order.cancelled" => {
-            LogKind::OrderCancelled { order: told.id("order")?, hold: told.id("hold")?, seats: told.seats()? }
-        }
-        "case.opened" => LogKind::CaseOpened {
-            case: told.id("case")?,
-            kind: told.word("kind")?,
-            order: told.id_or_none("order")?,
-        },
-        "case.acted" => LogKind::CaseActed {
-            case: told.id("case")?,
-            action: told.text("action")?,
-            actor: told.text("actor")?,
-        },
-        "case.closed" => LogKind::CaseClosed { case: told.id("case")? },
-        _ => return Err(corrupt()),
-    })
-}
-
-/// The particulars of a log entry.
-struct Told<'a> {
-    value: &'a Value,
-    corrupt: &'a dyn Fn() -> StoreError,
-}
-
-impl Told<'_> {
-    fn number(&self, name: &str) -> Result<u32, StoreError> {
-        let number = self.value[name].as_u64().and_then(|number| number.try_into().ok());
-        number.ok_or_else(self.corrupt)
-    }
-
-    fn text(&self, name: &str) -> Result<String, StoreError> {
-        self.value[name].as_str().map(str::to_owned).ok_or_else(self.corrupt)
-    }
-
-    fn word<N: Named>(&self, name: &str) -> Result<N, StoreError> {
-        N::of(self.value[name].as_str().ok_or_else(self.corrupt)?)
-    }
-
-    fn id<I: FromStr>(&self, name: &str) -> Result<I, StoreError> {
-        self.id_or_none(name)?.ok_or_else(self.corrupt)
-    }
-
-    fn id_or_none<I: FromStr>(&self, name: &str) -> Result<Option<I>, StoreError> {
-        let text = self.value[name].as_str();
-        text.map(|text| text.parse().map_err(|_| (self.corrupt)())).transpose()
-    }
-
-    fn seats(&self) -> Result<Vec<SeatOrdinal>, StoreError> {
-        let ordinal = |seat: &Value| {
-            let number = seat.as_u64().and_then(|seat| u32::try_from(seat).ok());
-            number.map(SeatOrdinal).ok_or_else(self.corrupt)
-        };
-        self.value["seats"].as_array().ok_or_else(self.corrupt)?.iter().map(ordinal).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use onsale_core::id::{CaseId, OperationId};
-
-    use super::*;
-
-    /// Whoever follows the log reads exactly what was written.
-    #[test]
-    fn every_kind_of_log_entry_comes_back_as_it_was() {
-        let (hold, order, operation, case) = (HoldId(1 << 70), OrderId(2), OperationId(3), CaseId(4));
-        let seats = || vec![SeatOrdinal(0), SeatOrdinal(4_000_000)];
-        let actor = || "key_\"1\"".to_owned();
-        let kinds = [
-            LogKind::EventCreated,
-            LogKind::ManifestReplaced { manifest_version: 7 },
-            LogKind::PricesSet { price_version: 8 },
-            LogKind::OnSaleSet { status: EventStatus::Paused, actor: actor() },
-            LogKind::SeatsStatusSet { seats: seats(), not_for_sale: true, actor: actor() },
-            LogKind::HoldPlaced { hold, seats: seats() },
-            LogKind::HoldReleased { hold, order: None, seats: seats() },
-            LogKind::HoldExpired { hold, order: Some(order), seats: vec![] },
-            LogKind::CheckoutBegun { hold, order, operation },
-            LogKind::OperationMoved {
-                order,
-                operation,
-                kind: OperationKind::Void,
-                status: OperationStatus::Unknown,
-            },
-            LogKind::OrderConfirmed { order, hold, seats: seats() },
-            LogKind::OrderCancelled { order, hold, seats: seats() },
-            LogKind::CaseOpened { case, kind: CaseKind::InDoubt, order: None },
-            LogKind::CaseActed { case, action: "void".to_owned(), actor: actor() },
-            LogKind::CaseClosed { case },
-        ];
-        for kind in kinds {
-            assert_eq!(log_kind(kind.as_str(), &log_payload(&kind)).unwrap(), kind);
-        }
-        for (kind, payload) in [
-            ("hold.placed", "{}"),
-            ("hold.placed", "{"),
-            ("hold.placed", r#"{"hold":"ord_00000000000000000000000001","seats":[]}"#),
-            ("hold.placed", r#"{"hold":"hld_00000000000000000000000001","seats":[-1]}"#),
-            ("hold.sold", "{}"),
-        ] {
-            assert!(matches!(log_kind(kind, payload), Err(StoreError::Corrupt { .. })), "{kind} {payload}");
-        }
-    }
 }

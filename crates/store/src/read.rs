@@ -3,8 +3,9 @@
 mod views;
 
 use onsale_core::event::Event;
+use onsale_core::ga::by_area;
 use onsale_core::hold::Hold;
-use onsale_core::id::{AccountId, CaseId, EventNo, HoldId, KeyId, OperationId, OrderId, SeatOrdinal};
+use onsale_core::id::{AccountId, AreaNo, CaseId, EventNo, HoldId, KeyId, OperationId, OrderId, SeatOrdinal};
 use onsale_core::log::{LogEntry, LogKind};
 use onsale_core::manifest::{GaArea, Manifest, ManifestSeat, PriceLevel};
 use onsale_core::order::OrderStatus;
@@ -15,7 +16,7 @@ use crate::error::StoreError;
 use crate::keys::ApiKey;
 use crate::look::{Look, Parsed, Row, Value};
 use crate::names::Named;
-use crate::rows::{self, CALLBACK, CASE, EVENT, HOLD, LOG, OPERATION, ORDER, time, time_or_none};
+use crate::rows::{self, BUCKET, CALLBACK, CASE, EVENT, HOLD, LOG, OPERATION, ORDER, time, time_or_none};
 
 pub use views::{
     CallbackDue, CaseView, DirectoryLine, EventReport, HoldView, ManifestView, OperationView, OrderView,
@@ -102,9 +103,16 @@ impl Reader<'_> {
             })
         })?;
         let text =
-            "SELECT ga_area, capacity, price_level FROM ga_areas WHERE event_no = ?1 ORDER BY position";
+            "SELECT ga_area, capacity, price_level,
+               (SELECT count(*) FROM ga_buckets b WHERE b.event_no = ga_areas.event_no AND b.area = ga_areas.position)
+             FROM ga_areas WHERE event_no = ?1 ORDER BY position";
         let ga_areas = self.0.all(text, &of_event, |row| {
-            Ok(GaArea { ga_area: row.string(0)?, capacity: row.number(1)?, price_level: row.number(2)? })
+            Ok(GaArea {
+                ga_area: row.string(0)?,
+                capacity: row.number(1)?,
+                price_level: row.number(2)?,
+                buckets: row.number(3)?,
+            })
         })?;
         let text =
             "SELECT amount_minor FROM prices WHERE event_no = ?1 AND price_version = ?2 ORDER BY level";
@@ -123,9 +131,13 @@ impl Reader<'_> {
             let Some((version, epoch, manifest_version)) = head else {
                 return Ok(None);
             };
-            let text = "SELECT status FROM seats WHERE event_no = ?1 ORDER BY ordinal";
+            // What is set aside for a party is not for sale to all.
+            let text = "SELECT CASE WHEN status = 0 AND allocation IS NOT NULL THEN 3 ELSE status END
+                 FROM seats WHERE event_no = ?1 ORDER BY ordinal";
             let digits = self.0.all(text, &[no.0.into()], |row| Ok(b'0' + row.number::<u8>(0)?))?;
-            Ok(Some(SeatDigits { version, epoch, manifest_version, digits }))
+            let text = format!("SELECT {BUCKET} FROM ga_buckets WHERE event_no = ?1 ORDER BY area, bucket");
+            let buckets = self.0.all(&text, &[no.0.into()], rows::bucket)?;
+            Ok(Some(SeatDigits { version, epoch, manifest_version, digits, buckets }))
         })
     }
 
@@ -139,15 +151,18 @@ impl Reader<'_> {
     /// What the log says happened to the seats after a version, at most `limit` entries; `None` when the log doesn't
     /// reach back that far.
     pub fn seat_changes(&self, no: EventNo, after: u64, limit: u32) -> Parsed<Option<SeatChanges>> {
-        let mut found = SeatChanges { version: after, changes: Vec::new(), replaced: false };
+        let mut found =
+            SeatChanges { version: after, changes: Vec::new(), places: Vec::new(), replaced: false };
         for entry in self.log_after(no, after, limit)? {
             if entry.version != found.version + 1 {
                 return Ok(None);
             }
             found.version = entry.version;
             found.replaced |= matches!(entry.kind, LogKind::ManifestReplaced { .. });
-            if let Some((seats, digit)) = entry.kind.seats() {
-                found.changes.extend(seats.iter().map(|seat| (entry.version, *seat, digit)));
+            let digits = entry.kind.seat_digits();
+            found.changes.extend(digits.map(|(seat, digit)| (entry.version, seat, digit)));
+            if entry.kind.changes_places() {
+                found.places.push((entry.version, entry.kind));
             }
         }
         Ok(Some(found))
@@ -175,11 +190,29 @@ impl Reader<'_> {
         self.0.one(&text, &[id.0.into()], rows::hold)
     }
 
+    /// What the areas of some places cost: for each area how many, index of the price level, price of each.
+    fn priced_places(&self, hold: &Hold) -> Parsed<Vec<(AreaNo, u32, u16, i64)>> {
+        let text = "SELECT a.price_level, p.amount_minor FROM ga_areas a
+             JOIN prices p ON p.event_no = a.event_no AND p.price_version = ?3 AND p.level = a.price_level
+             WHERE a.event_no = ?1 AND a.position = ?2";
+        let price = |(area, quantity): (AreaNo, u32)| {
+            let key = [hold.event().0.into(), area.0.into(), hold.price_version.into()];
+            let priced =
+                self.0.one(text, &key, |row| Ok((area, quantity, row.number(0)?, row.number(1)?)))?;
+            priced.ok_or_else(|| StoreError::Corrupt {
+                wanted: "an area with its price",
+                found: format!("nothing for area {} of hold {}", area.0, hold.id),
+            })
+        };
+        by_area(&hold.ga).into_iter().map(price).collect()
+    }
+
     /// A hold, as it stays.
     pub fn hold(&self, id: HoldId) -> Parsed<Option<HoldView>> {
         let hold = self.0.still(|| {
             let hold = self.bare_hold(id)?;
-            hold.map(|hold| Ok(HoldView { seats: self.priced(&hold)?, hold })).transpose()
+            hold.map(|hold| Ok(HoldView { seats: self.priced(&hold)?, ga: self.priced_places(&hold)?, hold }))
+                .transpose()
         })?;
         self.0.prove()?;
         Ok(hold)
@@ -193,11 +226,17 @@ impl Reader<'_> {
                 return Ok(None);
             };
             let hold = self.bare_hold(order.hold)?;
-            let seats = hold.map_or(Ok(Vec::new()), |hold| self.priced(&hold))?;
+            let (seats, ga) = match &hold {
+                Some(hold) => (self.priced(hold)?, self.priced_places(hold)?),
+                None => Default::default(),
+            };
+            let text = "SELECT CAST(coalesce(sum(amount_minor), 0) AS BIGINT) FROM operations
+                 WHERE order_id = ?1 AND kind = 'REFUND' AND status = 'SUCCEEDED'";
+            let refunded_minor = self.0.one(text, &[id.0.into()], |row| row.number(0))?.unwrap_or(0);
             let text = "SELECT next_action_url FROM operations
                  WHERE order_id = ?1 AND kind = 'AUTHORIZE' AND status = 'REQUIRES_ACTION'";
             let next_action_url = self.0.one(text, &[id.0.into()], |row| row.string_or_none(0))?.flatten();
-            Ok(Some(OrderView { order, seats, next_action_url }))
+            Ok(Some(OrderView { order, seats, ga, refunded_minor, next_action_url }))
         })?;
         self.0.prove()?;
         Ok(order)
@@ -222,9 +261,9 @@ impl Reader<'_> {
         let due = self.0.all(&text, &[now.millis().into(), limit.into()], |row| {
             Ok(OperationView {
                 operation: rows::operation(row)?,
-                order_status: row.word(16)?,
-                return_url: row.string_or_none(17)?,
-                charge: row.text(18)? == "charge",
+                order_status: row.word(17)?,
+                return_url: row.string_or_none(18)?,
+                charge: row.text(19)? == "charge",
             })
         })?;
         // Money is moved on account of them.

@@ -10,20 +10,29 @@ use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use onsale_core::access::{AccessCode, Allocation};
 use onsale_core::command::{Decision, Request, decide};
 use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, PriceTable, QueueOrder,
 };
+use onsale_core::ga::{Area, Bucket, Transfer};
 use onsale_core::hold::Hold;
-use onsale_core::id::{AccountId, CaseId, EventId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
+use onsale_core::id::{
+    AccountId, AllocationNo, AreaNo, BucketNo, CaseId, EventId, EventNo, HoldId, OperationId, OrderId,
+    SeatOrdinal, Seed, TicketId, TransferId,
+};
 use onsale_core::idempotency::KeyRecord;
+use onsale_core::limits::DUE_HOLDS_MAX;
 use onsale_core::log::LogEntry;
+use onsale_core::manifest::Manifest;
 use onsale_core::money::Currency;
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Callback, Case, CaseStatus};
+use onsale_core::refund::Refund;
 use onsale_core::seat_map::{Seat, SeatStatus};
 use onsale_core::snapshot::{Bulk, Need, Snapshot, Table};
+use onsale_core::ticket::{Scan, Ticket};
 use onsale_core::time::Timestamp;
 
 /// The event of all tests.
@@ -45,6 +54,14 @@ pub struct World {
     pub cases: Rows<CaseId, Case>,
     pub callbacks: Rows<Arc<str>, Callback>,
     pub keys: Rows<(EventNo, u128), KeyRecord>,
+    pub areas: Rows<(EventNo, AreaNo), Area>,
+    pub buckets: Rows<(EventNo, AreaNo, BucketNo), Bucket>,
+    pub transfers: Rows<TransferId, Transfer>,
+    pub codes: Rows<(EventNo, Arc<str>), AccessCode>,
+    pub allocations: Rows<(EventNo, AllocationNo), Allocation>,
+    pub refunds: Rows<OperationId, Refund>,
+    pub tickets: Rows<TicketId, Ticket>,
+    pub scans: Rows<(EventNo, Arc<str>), Scan>,
     pub log: Vec<LogEntry>,
     /// Tickets an account has from elsewhere, counted among those sold to it.
     pub elsewhere: Rows<AccountId, u32>,
@@ -72,6 +89,14 @@ impl World {
             cases: Rows::default(),
             callbacks: Rows::default(),
             keys: Rows::default(),
+            areas: Rows::default(),
+            buckets: Rows::default(),
+            transfers: Rows::default(),
+            codes: Rows::default(),
+            allocations: Rows::default(),
+            refunds: Rows::default(),
+            tickets: Rows::default(),
+            scans: Rows::default(),
             log: Vec::new(),
             elsewhere: Rows::default(),
             digits: Rows::default(),
@@ -146,6 +171,38 @@ impl World {
             Need::Seat(no, ordinal) => {
                 row(&self.seats, &(no, ordinal), |seat| snapshot.load_seat(no, seat));
             }
+            Need::Area(no, area) => {
+                let of_area = (no, area, BucketNo(0))..=(no, area, BucketNo(u16::MAX));
+                let buckets = self.buckets.range(of_area).map(|(_, bucket)| bucket.clone()).collect();
+                row(&self.areas, &(no, area), |area| snapshot.load_area(no, area, buckets));
+            }
+            Need::Due(no) => {
+                let now = snapshot.now_of(no);
+                let is_due = |hold: &&Hold| {
+                    hold.event() == no && hold.status.is_live() && !hold.in_doubt && hold.expires_at <= now
+                };
+                let mut due: Vec<&Hold> = self.holds.values().filter(is_due).collect();
+                due.sort_by_key(|hold| (hold.expires_at, hold.id));
+                let due = due.into_iter().take(DUE_HOLDS_MAX as usize).map(|hold| hold.id).collect();
+                snapshot.load_due(no, due);
+            }
+            Need::Transfer(id) => row(&self.transfers, &id, |transfer| snapshot.load_transfer(transfer)),
+            Need::Code(no, code) => row(&self.codes, &(no, code), |code| snapshot.load_code(no, code)),
+            Need::Allocations(no) => {
+                let of_event = (no, AllocationNo(0))..=(no, AllocationNo(u16::MAX));
+                let rows = self.allocations.range(of_event);
+                rows.for_each(|(_, allocation)| snapshot.load_allocation(no, allocation.clone()));
+            }
+            Need::Refunds(order) => {
+                let rows = self.refunds.values().filter(|refund| refund.order == order);
+                rows.for_each(|refund| snapshot.load_refund(refund.clone()));
+            }
+            Need::Tickets(order) => {
+                let rows = self.tickets.values().filter(|ticket| ticket.order == order);
+                rows.for_each(|ticket| snapshot.load_ticket(ticket.clone()));
+            }
+            Need::Ticket(id) => row(&self.tickets, &id, |ticket| snapshot.load_ticket(ticket)),
+            Need::Scan(no, id) => row(&self.scans, &(no, id), |scan| snapshot.load_scan(scan)),
         }
     }
 
@@ -162,10 +219,12 @@ impl World {
                             true => SeatStatus::NotForSale,
                             false => SeatStatus::Available,
                         };
-                        let row = Seat { ordinal, status, price_level: seat.price_level, version: 0 };
+                        let price_level = seat.price_level;
+                        let row = Seat { ordinal, status, allocation: None, price_level, version: 0 };
                         seats.insert((*no, ordinal), row);
                         digits.insert((*no, ordinal), status.digit());
                     }
+                    self.lay_out_areas(*no, manifest);
                 }
                 Bulk::Prices(no, version, table) => {
                     let prices = Rc::make_mut(&mut self.prices);
@@ -183,16 +242,38 @@ impl World {
             write(&mut self.cases, &snapshot.cases, conditional),
             write(&mut self.callbacks, &snapshot.callbacks, conditional),
             write(&mut self.keys, &snapshot.keys, conditional),
+            write(&mut self.areas, &snapshot.areas, conditional),
+            write(&mut self.buckets, &snapshot.buckets, conditional),
+            write(&mut self.transfers, &snapshot.transfers, conditional),
+            write(&mut self.codes, &snapshot.codes, conditional),
+            write(&mut self.allocations, &snapshot.allocations, conditional),
+            write(&mut self.refunds, &snapshot.refunds, conditional),
+            write(&mut self.tickets, &snapshot.tickets, conditional),
+            write(&mut self.scans, &snapshot.scans, conditional),
         ];
         // A batch that decides nothing costs no write: a crowd that is refused asks nothing of the disk.
-        let nothing = moved == [0; 8] && snapshot.log.is_empty() && snapshot.bulk.is_empty();
+        let nothing = moved == [0; 16] && snapshot.log.is_empty() && snapshot.bulk.is_empty();
         assert_eq!(snapshot.is_unchanged(), nothing, "{moved:?} rows of each kind are to be written");
         for entry in &snapshot.log {
-            if let Some((seats, digit)) = entry.kind.seats() {
-                Rc::make_mut(&mut self.digits).extend(seats.iter().map(|seat| ((entry.event, *seat), digit)));
-            }
+            let digits = entry.kind.seat_digits().map(|(seat, digit)| ((entry.event, seat), digit));
+            Rc::make_mut(&mut self.digits).extend(digits);
         }
         self.log.extend(snapshot.log.iter().cloned());
+    }
+
+    fn lay_out_areas(&mut self, no: EventNo, manifest: &Manifest) {
+        let (areas, buckets) = (Rc::make_mut(&mut self.areas), Rc::make_mut(&mut self.buckets));
+        areas.retain(|(event, _), _| *event != no);
+        buckets.retain(|(event, ..), _| *event != no);
+        for (area, row) in (0..).map(AreaNo).zip(&manifest.ga_areas) {
+            let price_level = row.price_level;
+            areas.insert((no, area), Area { no: area, capacity: row.capacity, price_level });
+            for (bucket, capacity) in (0..).map(BucketNo).zip(row.bucket_capacities()) {
+                let (held, sold, allocation, version) = (0, 0, None, 0);
+                let row = Bucket { area, no: bucket, capacity, held, sold, allocation, version };
+                buckets.insert((no, area, bucket), row);
+            }
+        }
     }
 
     /// The event of all tests.
@@ -218,7 +299,7 @@ impl World {
         let is_sold = |order: &&Order| {
             order.id.event() == no && order.account == *account && order.status == OrderStatus::Confirmed
         };
-        let sold: u32 = self.orders.values().filter(is_sold).map(|order| order.seat_count).sum();
+        let sold: u32 = self.orders.values().filter(is_sold).map(|order| order.ticket_count).sum();
         sold + self.elsewhere.get(account).copied().unwrap_or_default()
     }
 }
@@ -271,6 +352,8 @@ pub fn event(no: EventNo) -> Event {
             in_doubt: InDoubt::Keep,
             orphan_seats: OrphanSeats::Allow,
             payment: PaymentMode::AuthorizeThenCapture,
+            ga_max: None,
+            reentry: false,
         },
         epoch: 1,
         clock: Timestamp::ZERO,
@@ -280,6 +363,9 @@ pub fn event(no: EventNo) -> Event {
         price_level_count: 0,
         price_version: 0,
         payment_pending: 0,
+        area_count: 0,
+        ga_in_use: 0,
+        allocation_count: 0,
     }
 }
 

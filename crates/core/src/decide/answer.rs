@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
 use super::observe::{self, Effect};
-use super::{books, checkout};
+use super::{books, checkout, refund};
 
 pub(super) fn record_answer(
     state: &mut Snapshot,
@@ -123,6 +123,7 @@ fn refused(state: &mut Snapshot, id: OperationId, code: &str, now: Timestamp, se
         }
         OperationKind::Refund => {
             books::fail_operation(state, id, code, now);
+            refund::abandon(state, id);
             let evidence = format!("the provider refused the refund: {code}");
             books::open_case(state, CaseKind::RefundFailed, order, attempt, evidence, now, seed);
         }

@@ -15,6 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
 use super::hold::order_after;
+use super::places::{self, Were};
 
 /// The order's attempt whose answer is still to come. There is at most one.
 pub(super) fn open_attempt(state: &Snapshot, order: Option<OrderId>) -> Option<&Operation> {
@@ -30,17 +31,22 @@ pub(super) fn end_hold(state: &mut Snapshot, id: HoldId, ended: HoldStatus, now:
     hold.status = ended;
     hold.in_doubt = false;
     let (event, account, order, seats) = (hold.event(), hold.account.clone(), hold.order, hold.seats.clone());
+    let (ga, code, tickets) = (hold.ga.clone(), hold.code.clone(), hold.tickets());
     if was_pending {
         state.events.change(&event).payment_pending -= 1;
     }
     if let Some(usage) = state.accounts.get_mut(&(event, account)) {
         usage.live.remove(&id);
     }
+    let set_aside = places::set_aside(state, event, &seats);
+    let (gone, lines) = (seats.clone(), ga.clone());
     let log = match ended {
-        HoldStatus::Expired => LogKind::HoldExpired { hold: id, order, seats: seats.clone() },
-        _ => LogKind::HoldReleased { hold: id, order, seats: seats.clone() },
+        HoldStatus::Expired => LogKind::HoldExpired { hold: id, order, seats: gone, set_aside, ga: lines },
+        _ => LogKind::HoldReleased { hold: id, order, seats: gone, set_aside, ga: lines },
     };
     let version = state.append(event, log);
+    places::free(state, event, &ga, Were::Held, true, version);
+    places::uncount_code(state, event, &code, tickets);
     for ordinal in seats {
         let seat = state.seats.change(&(event, ordinal));
         // Only the hold's own seats: a seat that has gone to another hold is none of ours.
@@ -113,6 +119,13 @@ pub(super) fn ensure_returned(
     refresh(state, order);
 }
 
+/// What has been given back of an attempt, by proof, in minor units.
+pub(super) fn refunded_minor(state: &Snapshot, order: OrderId, attempt: OperationId) -> i64 {
+    let refunds = state.operations_of(order).into_iter().filter(|o| o.kind == OperationKind::Refund);
+    let done = refunds.filter(|o| o.target == Some(attempt) && o.status == OperationStatus::Succeeded);
+    done.map(|refund| refund.amount.amount_minor).sum()
+}
+
 /// Adds an operation, due at once.
 #[allow(clippy::too_many_arguments, reason = "an operation is made here and nowhere else")]
 pub(super) fn add_operation(
@@ -127,6 +140,7 @@ pub(super) fn add_operation(
 ) -> OperationId {
     let id: OperationId = seed.mint();
     let seq = state.operations_of.get(&order).map_or(0, |ids| ids.len() as u32);
+    let refunded = target.map_or(0, |attempt| refunded_minor(state, order, attempt));
     let operation = Operation {
         id,
         order,
@@ -136,6 +150,7 @@ pub(super) fn add_operation(
         target,
         reference,
         amount,
+        base_minor: if kind == OperationKind::Refund { refunded } else { 0 },
         payment_method_token: None,
         next_action_url: None,
         failure_code: None,
@@ -216,16 +231,17 @@ pub(super) fn sell(
     let was_pending = hold.status == HoldStatus::PaymentPending;
     hold.status = HoldStatus::Converted;
     hold.in_doubt = false;
-    let seats = hold.seats.clone();
+    let (seats, ga, tickets) = (hold.seats.clone(), hold.ga.clone(), hold.tickets());
     let event = hold_id.event();
     if was_pending {
         state.events.change(&event).payment_pending -= 1;
     }
     let usage = state.accounts.entry((event, account)).or_default();
     usage.live.remove(&hold_id);
-    usage.sold += seats.len() as u32;
-    let log = LogKind::OrderConfirmed { order, hold: hold_id, seats: seats.clone() };
+    usage.sold += tickets;
+    let log = LogKind::OrderConfirmed { order, hold: hold_id, seats: seats.clone(), ga: ga.clone() };
     let version = state.append(event, log);
+    places::sell(state, event, &ga, version);
     for ordinal in seats {
         let seat = state.seats.change(&(event, ordinal));
         seat.status = SeatStatus::Sold { hold: hold_id, order };
@@ -286,11 +302,17 @@ pub(super) fn compensate(
     row.status = OrderStatus::Cancelled;
     let (hold, account) = (row.hold, row.account.clone());
     let event = hold.event();
-    let seats = state.holds.get(&hold).map(|hold| hold.seats.clone()).unwrap_or_default();
+    let held = state.holds.get(&hold).map(|hold| (hold.seats.clone(), hold.ga.clone(), hold.code.clone()));
+    let (seats, ga, code) = held.unwrap_or_default();
+    let tickets = seats.len() as u32 + crate::ga::places(&ga);
     if let Some(usage) = state.accounts.get_mut(&(event, account)) {
-        usage.sold = usage.sold.saturating_sub(seats.len() as u32);
+        usage.sold = usage.sold.saturating_sub(tickets);
     }
-    let version = state.append(event, LogKind::OrderCancelled { order, hold, seats: seats.clone() });
+    let set_aside = places::set_aside(state, event, &seats);
+    let log = LogKind::OrderCancelled { order, hold, seats: seats.clone(), set_aside, ga: ga.clone() };
+    let version = state.append(event, log);
+    places::free(state, event, &ga, Were::Sold, true, version);
+    places::uncount_code(state, event, &code, tickets);
     for ordinal in seats.into_iter().filter(|_| !planted!(CancelledKeepsSeats)) {
         let seat = state.seats.change(&(event, ordinal));
         if matches!(seat.status, SeatStatus::Sold { order: owner, .. } if owner == order) {

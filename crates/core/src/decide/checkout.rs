@@ -1,6 +1,7 @@
 //! Beginning to pay: the order, the attempt, the one grace.
 
 use crate::command::Outcome;
+use crate::ga::by_area;
 use crate::hold::HoldStatus;
 use crate::id::{AccountId, HoldId, OperationId, OrderId, Seed};
 use crate::limits::{ATTEMPTS_PER_ORDER_MAX, AUTHORIZE_WINDOW_MS_MIN, PROVIDER_TIMEOUT_MS};
@@ -88,7 +89,8 @@ pub(super) fn checkout(
         false => held.total_minor,
     };
     let total = Money { amount_minor: promised, currency: event.currency };
-    let (price_version, seats, order) = (held.price_version, held.seats.clone(), held.order);
+    let (price_version, seats, order, ticket_count) =
+        (held.price_version, held.seats.clone(), held.order, held.tickets());
 
     // Past this line the payment begins.
     let order = match order {
@@ -101,7 +103,10 @@ pub(super) fn checkout(
                 account: account.clone(),
                 total,
                 price_version,
-                seat_count: seats.len() as u32,
+                ticket_count,
+                returned_seats: Vec::new(),
+                returned_ga: Vec::new(),
+                ticketed: false,
                 status: OrderStatus::AwaitingPayment,
                 payment_status: PaymentStatus::Pending,
                 paid_by: None,
@@ -136,12 +141,10 @@ pub(super) fn checkout(
     Outcome::CheckoutBegun(order)
 }
 
-/// What a hold's seats cost by a version of the prices.
+/// What a hold's seats and places cost by a version of the prices.
 pub(super) fn total_now(state: &Snapshot, hold: HoldId, price_version: u32) -> Option<i64> {
-    let hold = state.holds.get(&hold)?;
-    let prices = state.prices.get(&(hold.event(), price_version))?;
-    let price = |ordinal| prices.price(state.seats.get(&(hold.event(), ordinal))?.price_level);
-    hold.seats.iter().map(|ordinal| price(*ordinal)).sum()
+    let row = state.holds.get(&hold)?;
+    hold::total(state, hold.event(), price_version, &row.seats, &by_area(&row.ga))
 }
 
 /// Keeps the provider's name of an attempt before it is confirmed there, and says whether it still may be. From here on

@@ -1,9 +1,12 @@
 //! Placing, giving back and ending holds.
 
-use crate::command::{Expiry, Outcome, PlacedHold};
+use std::sync::Arc;
+
+use crate::command::{Expiry, Outcome, PlacedHold, Wish};
 use crate::event::{Event, EventStatus, InDoubt};
+use crate::ga::by_area;
 use crate::hold::{Hold, HoldStatus};
-use crate::id::{AccountId, EventNo, HoldId, SeatOrdinal, Seed};
+use crate::id::{AccountId, AllocationNo, AreaNo, EventNo, HoldId, SeatOrdinal, Seed};
 use crate::log::LogKind;
 use crate::order::OrderStatus;
 use crate::reconcile::CaseKind;
@@ -12,72 +15,74 @@ use crate::seat_map::SeatStatus;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
-use super::books;
+use super::places::{self, Due};
+use super::{access, books};
+
+/// What is wished for, by whom, and with which code.
+pub(super) struct Wished<'a> {
+    pub(super) account: &'a AccountId,
+    pub(super) wish: &'a Wish,
+    pub(super) code: Option<&'a Arc<str>>,
+}
 
 pub(super) fn place_hold(
     state: &mut Snapshot,
     no: EventNo,
     manifest_version: u32,
-    account: &AccountId,
-    seats: &[SeatOrdinal],
+    Wished { account, wish, code }: Wished<'_>,
     now: Timestamp,
     seed: &mut Seed,
 ) -> Outcome {
     let Some(event) = state.events.get(&no) else {
         return Outcome::Refused(Refusal::NotFound);
     };
-    if let Err(refusal) = is_selling(event, now) {
+    let seats = wish.seats.as_slice();
+    let tickets =
+        (wish.ga.iter()).fold(seats.len() as u32, |sum, (_, quantity)| sum.saturating_add(*quantity));
+    let due = Due::of(state, event, now);
+    let access = match code.map(|code| access::usable(state, no, code, tickets, &due, now)).transpose() {
+        Ok(access) => access,
+        Err(refusal) => return Outcome::Refused(refusal),
+    };
+    if let Err(refusal) = is_selling(event, access.is_some_and(|code| code.presale), now) {
         return Outcome::Refused(refusal);
     }
     if event.manifest_version != manifest_version {
         return Outcome::Refused(Refusal::ManifestChanged);
     }
     let limit = event.policy.seats_per_hold_max;
-    if seats.is_empty() || seats.len() > limit as usize {
+    if tickets == 0 || tickets > limit {
         return Outcome::Refused(Refusal::TooManySeats { limit });
     }
     let limit = event.policy.tickets_per_account_max;
     let in_use = tickets_in_use(state, event, account, now);
-    if in_use + seats.len() as u32 > limit {
+    if in_use + tickets > limit {
         return Outcome::Refused(Refusal::AccountLimit { limit, in_use });
     }
-    let mut blockers = Vec::new();
-    let mut overdue = Vec::new();
-    for ordinal in seats {
-        match state.seats.get(&(no, *ordinal)).map(|seat| seat.status) {
-            None => return Outcome::Refused(Refusal::NotFound),
-            Some(SeatStatus::Available) => {}
-            Some(SeatStatus::Held { hold, expires_at }) => {
-                // At the deadline itself the seat is anyone's, unless a payment in doubt still binds it.
-                let bound =
-                    expires_at > now || state.holds.get(&hold).is_none_or(|h| h.binds(&event.policy, now));
-                match bound {
-                    true => blockers.push(*ordinal),
-                    false => overdue.push(hold),
-                }
-            }
-            Some(SeatStatus::Sold { .. } | SeatStatus::NotForSale) => blockers.push(*ordinal),
-        }
-    }
-    if !blockers.is_empty() {
-        return Outcome::Refused(Refusal::SeatUnavailable(blockers));
+    let allocation = access.and_then(|code| code.allocation);
+    let overdue = match takeable(state, event, seats, allocation, now) {
+        Ok(overdue) => overdue,
+        Err(refusal) => return Outcome::Refused(refusal),
+    };
+    if let Err(refusal) = places::has_room(state, event, &wish.ga, allocation, &due) {
+        return Outcome::Refused(refusal);
     }
     let price_version = event.price_version;
-    let prices = state.prices.get(&(no, price_version)).cloned().unwrap_or_default();
-    let level_of = |ordinal: &SeatOrdinal| state.seats.get(&(no, *ordinal)).map(|seat| seat.price_level);
-    let priced: Option<Vec<i64>> = seats.iter().map(|ordinal| prices.price(level_of(ordinal)?)).collect();
-    let Some(priced) = priced else {
-        return Outcome::Refused(Refusal::NotReady("a seat's price level has no price"));
+    let Some(total_minor) = total(state, no, price_version, seats, &wish.ga) else {
+        return Outcome::Refused(Refusal::NotReady("a price level has no price"));
     };
     let expires_at = now.plus_ms(event.policy.hold_ttl_ms);
+    let overdue = overdue.into_iter().chain(due.ended_by(&wish.ga, code));
+    let overdue: Vec<HoldId> = overdue.filter(|_| !planted!(TakeoverLeavesHold)).collect();
 
-    // Past this line the hold must succeed: all seats or none.
-    for hold in overdue.into_iter().filter(|_| !planted!(TakeoverLeavesHold)) {
+    // Past this line the hold must succeed: all seats and places, or none.
+    for hold in overdue {
         if state.holds.get(&hold).is_some_and(|hold| hold.status.is_live()) {
             books::end_hold(state, hold, HoldStatus::Expired, now, seed);
         }
     }
     let id: HoldId = seed.mint();
+    let ga = places::choose(state, no, &wish.ga, allocation, id);
     let hold = Hold {
         id,
         account: account.clone(),
@@ -86,21 +91,77 @@ pub(super) fn place_hold(
         first_expires_at: expires_at,
         created_at: now,
         seats: seats.to_vec(),
+        ga: ga.clone(),
+        code: code.cloned(),
         price_version,
-        total_minor: priced.iter().sum(),
+        total_minor,
         order: None,
         grace_used: false,
         in_doubt: false,
     };
-    let version = state.append(no, LogKind::HoldPlaced { hold: id, seats: seats.to_vec() });
+    let version = state.append(no, LogKind::HoldPlaced { hold: id, seats: seats.to_vec(), ga: ga.clone() });
     for ordinal in seats {
         let seat = state.seats.change(&(no, *ordinal));
         seat.status = SeatStatus::Held { hold: id, expires_at };
         seat.version = version;
     }
+    places::hold(state, no, &ga, version);
+    places::count_code(state, no, &hold.code, tickets);
     state.holds.insert(id, hold);
     state.accounts.entry((no, account.clone())).or_default().live.insert(id);
     placed(state, id)
+}
+
+/// Whether seats may be had by someone for whom this allocation is open: the holds that are over and end with it, or why
+/// not.
+fn takeable(
+    state: &Snapshot,
+    event: &Event,
+    seats: &[SeatOrdinal],
+    allocation: Option<AllocationNo>,
+    now: Timestamp,
+) -> Result<Vec<HoldId>, Refusal> {
+    let mut blockers = Vec::new();
+    let mut overdue = Vec::new();
+    for ordinal in seats {
+        let Some(seat) = state.seats.get(&(event.no(), *ordinal)) else {
+            return Err(Refusal::NotFound);
+        };
+        if seat.allocation.is_some() && seat.allocation != allocation && !planted!(AllocationNotAsked) {
+            blockers.push(*ordinal);
+            continue;
+        }
+        match seat.status {
+            SeatStatus::Available => {}
+            SeatStatus::Held { hold, expires_at } => {
+                // At the deadline itself the seat is anyone's, unless a payment in doubt still binds it.
+                let bound =
+                    expires_at > now || state.holds.get(&hold).is_none_or(|h| h.binds(&event.policy, now));
+                match bound {
+                    true => blockers.push(*ordinal),
+                    false => overdue.push(hold),
+                }
+            }
+            SeatStatus::Sold { .. } | SeatStatus::NotForSale => blockers.push(*ordinal),
+        }
+    }
+    if blockers.is_empty() { Ok(overdue) } else { Err(Refusal::SeatUnavailable(blockers)) }
+}
+
+/// What seats and places cost by a version of the prices; `None` when one of them has no price.
+pub(super) fn total(
+    state: &Snapshot,
+    no: EventNo,
+    price_version: u32,
+    seats: &[SeatOrdinal],
+    ga: &[(AreaNo, u32)],
+) -> Option<i64> {
+    let prices = state.prices.get(&(no, price_version))?;
+    let seat = |ordinal: &SeatOrdinal| prices.price(state.seats.get(&(no, *ordinal))?.price_level);
+    let area = |(area, quantity): &(AreaNo, u32)| {
+        prices.price(state.areas.get(&(no, *area))?.price_level)?.checked_mul(i64::from(*quantity))
+    };
+    seats.iter().map(seat).chain(ga.iter().map(area)).try_fold(0i64, |sum, cost| sum.checked_add(cost?))
 }
 
 /// What the buyer was told when the hold was placed, whatever became of it since.
@@ -108,11 +169,17 @@ pub(crate) fn placed(state: &Snapshot, id: HoldId) -> Outcome {
     let Some(hold) = state.holds.get(&id) else {
         return Outcome::Refused(Refusal::NotFound);
     };
-    let prices = state.prices.get(&(hold.event(), hold.price_version)).cloned().unwrap_or_default();
+    let no = hold.event();
+    let prices = state.prices.get(&(no, hold.price_version)).cloned().unwrap_or_default();
     let seats = hold.seats.iter().filter_map(|ordinal| {
-        let level = state.seats.get(&(hold.event(), *ordinal))?.price_level;
+        let level = state.seats.get(&(no, *ordinal))?.price_level;
         Some((*ordinal, level, prices.price(level)?))
     });
+    let ga = by_area(&hold.ga).into_iter().filter_map(|(area, quantity)| {
+        let level = state.areas.get(&(no, area))?.price_level;
+        Some((area, quantity, level, prices.price(level)?))
+    });
+    let (seats, ga) = (seats.collect(), ga.collect());
     let hold = Hold {
         status: HoldStatus::Active,
         expires_at: hold.first_expires_at,
@@ -121,14 +188,17 @@ pub(crate) fn placed(state: &Snapshot, id: HoldId) -> Outcome {
         in_doubt: false,
         ..hold.clone()
     };
-    Outcome::HoldPlaced(PlacedHold { seats: seats.collect(), hold })
+    Outcome::HoldPlaced(PlacedHold { hold, seats, ga })
 }
 
-fn is_selling(event: &Event, now: Timestamp) -> Result<(), Refusal> {
+/// Whether an event sells now. Who has a code for the presale may buy before the sale begins.
+fn is_selling(event: &Event, presale: bool, now: Timestamp) -> Result<(), Refusal> {
     match event.status {
         EventStatus::Draft | EventStatus::Closed => Err(Refusal::NotOnSale),
         EventStatus::Paused => Err(Refusal::EventPaused),
-        EventStatus::Open if event.on_sale_at.is_some_and(|at| now < at) => Err(Refusal::NotOnSale),
+        EventStatus::Open if event.on_sale_at.is_some_and(|at| now < at) && !presale => {
+            Err(Refusal::NotOnSale)
+        }
         EventStatus::Open if event.off_sale_at.is_some_and(|at| at <= now) => Err(Refusal::NotOnSale),
         EventStatus::Open => Ok(()),
     }
@@ -145,7 +215,7 @@ pub(super) fn tickets_in_use(state: &Snapshot, event: &Event, account: &AccountI
     }
     let binding =
         usage.live.iter().filter_map(|id| state.holds.get(id)).filter(|h| h.binds(&event.policy, now));
-    usage.sold + binding.map(|hold| hold.seats.len() as u32).sum::<u32>()
+    usage.sold + binding.map(Hold::tickets).sum::<u32>()
 }
 
 pub(super) fn release_hold(

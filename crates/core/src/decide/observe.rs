@@ -11,7 +11,7 @@ use crate::seat_map::SeatStatus;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
-use super::{books, checkout};
+use super::{books, checkout, refund};
 
 /// What an observation did to the books.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -316,11 +316,17 @@ fn taken(
             effect = Some(Effect::MoneyBack);
         }
     }
-    if let Some(refund) = live_on(state, order, attempt, OperationKind::Refund) {
-        let asked = state.operations.get(&refund).map_or(0, |refund| refund.amount.amount_minor);
+    if let Some(back) = live_on(state, order, attempt, OperationKind::Refund) {
+        let asked = state.operations.get(&back).map_or(0, |o| o.base_minor + o.amount.amount_minor);
         if observation.refunded_minor >= asked {
-            books::move_operation(state, refund, OperationStatus::Succeeded, now);
-            let settled = |kind| kind != CaseKind::CallbackConflict;
+            let keeps_seats = pays(state, order, attempt);
+            books::move_operation(state, back, OperationStatus::Succeeded, now);
+            refund::complete(state, back);
+            // Of a sale that stands only this question is answered.
+            let settled = |kind| match keeps_seats {
+                true => kind == CaseKind::RefundFailed,
+                false => kind != CaseKind::CallbackConflict,
+            };
             let proof = "the provider says that the money was given back";
             books::close_cases(state, order, attempt, settled, proof, now);
             effect = Some(Effect::Applied);
@@ -364,7 +370,7 @@ pub(super) fn may_sell(
         let seat = state.seats.get(&(event.no(), ordinal));
         matches!(seat.map(|seat| seat.status), Some(SeatStatus::Held { hold, .. }) if hold == row.hold)
     };
-    if hold.seats.len() != row.seat_count as usize || !hold.seats.iter().all(|ordinal| owns(*ordinal)) {
+    if hold.tickets() != row.ticket_count || !hold.seats.iter().all(|ordinal| owns(*ordinal)) {
         return late("the seats are not the hold's any more");
     }
     if hold.price_version != row.price_version
@@ -373,7 +379,7 @@ pub(super) fn may_sell(
         return late("the total is not what the seats cost");
     }
     let sold = state.accounts.get(&(event.no(), row.account.clone())).map_or(0, |usage| usage.sold);
-    if sold + row.seat_count > event.policy.tickets_per_account_max {
+    if sold + row.ticket_count > event.policy.tickets_per_account_max {
         return late("the account has as many tickets as it may");
     }
     Ok(())

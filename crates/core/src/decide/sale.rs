@@ -36,6 +36,7 @@ pub(super) fn replace_manifest(state: &mut Snapshot, no: EventNo, manifest: &Arc
     event.manifest_version = version;
     event.seat_count = manifest.seats.len() as u32;
     event.price_level_count = manifest.price_levels.len() as u16;
+    event.area_count = manifest.ga_areas.len() as u16;
     event.price_version = price_version;
     state.bulk.push(Bulk::Manifest(no, version, Arc::clone(manifest)));
     if had_prices {
@@ -87,8 +88,10 @@ pub(super) fn set_on_sale(state: &mut Snapshot, no: EventNo, status: EventStatus
             return Outcome::Refused(Refusal::NotReady("an event can't become a draft again"));
         }
         EventStatus::Open => {
-            if event.seat_count == 0 {
-                return Outcome::Refused(Refusal::NotReady("the event has no seats: put a manifest first"));
+            if event.seat_count == 0 && event.area_count == 0 {
+                return Outcome::Refused(Refusal::NotReady(
+                    "the event has nothing to sell: put a manifest first",
+                ));
             }
             let prices = state.prices.get(&(no, event.price_version));
             let is_whole = |prices: &PriceTable| {
@@ -149,6 +152,8 @@ pub(super) fn set_seats_status(
     for ordinal in to_change {
         let seat = state.seats.change(&(no, ordinal));
         seat.status = if not_for_sale { SeatStatus::NotForSale } else { SeatStatus::Available };
+        // What is kept from sale is kept from everyone: it comes back as everyone's.
+        seat.allocation = None;
         seat.version = version;
     }
     Outcome::SeatsStatusSet

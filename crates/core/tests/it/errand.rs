@@ -27,6 +27,7 @@ fn operation(kind: OperationKind, status: OperationStatus, reference: Option<&st
         target: (kind != OperationKind::Authorize).then_some(attempt),
         reference: reference.map(str::to_owned),
         amount: Money { amount_minor: 700, currency: euro() },
+        base_minor: 0,
         payment_method_token: Some("card".to_owned()),
         next_action_url: None,
         failure_code: None,

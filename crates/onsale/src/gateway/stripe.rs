@@ -217,12 +217,13 @@ impl Stripe {
         }
     }
 
-    /// Gives money back, then looks how much has been given back altogether.
+    /// Gives money back beside `base_minor` that was given back before, then looks how much has been given back altogether.
     pub(crate) async fn refund(
         &self,
         reference: &str,
         operation: OperationId,
         amount: Money,
+        base_minor: i64,
     ) -> Result<Observation, GatewayError> {
         intent_path(reference)?;
         let form = [
@@ -230,7 +231,7 @@ impl Stripe {
             ("amount", amounts::to_provider(amount)?.to_string()),
             ("metadata[operation_id]", operation.to_string()),
         ];
-        let moved = |now: &Observation| now.refunded_minor >= amount.amount_minor;
+        let moved = |now: &Observation| now.refunded_minor >= base_minor + amount.amount_minor;
         fail_point!(async "provider.refund.before", return Err(GatewayError::NotSent));
         let sent = self.send(reference, operation, "refund", "/v1/refunds", &form, moved).await?;
         fail_point!(async "provider.refund.after", return Err(lost()));

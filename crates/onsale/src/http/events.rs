@@ -185,6 +185,9 @@ fn as_made(event: Event) -> Event {
         price_level_count: 0,
         price_version: 0,
         payment_pending: 0,
+        area_count: 0,
+        ga_in_use: 0,
+        allocation_count: 0,
         ..event
     }
 }

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use onsale_core::command::{Command, Outcome, PlacedHold};
+use onsale_core::access::AccessCode;
+use onsale_core::command::{Command, Outcome, PlacedHold, Wish};
 use onsale_core::event::Admission;
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::{AccountId, EventId, HoldId, SeatOrdinal};
+use onsale_core::id::{AccountId, AreaNo, EventId, HoldId, SeatOrdinal};
 use onsale_core::limits::TEXT_BYTES_MAX;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::PaymentStatus;
@@ -27,7 +28,9 @@ use super::idempotency::{mark, request_key};
 use super::problem::{Code, FieldError, Problem};
 use super::reasons::{not_found, refused, refused_seats};
 use super::wire::rfc3339;
-use super::wire::sale::{CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedSeatJson};
+use super::wire::sale::{
+    CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedPlacesJson, PricedSeatJson,
+};
 
 const ADMISSION_TOKEN: &str = "admission-token";
 
@@ -51,22 +54,23 @@ async fn place_hold(
     ApiJson(body): ApiJson<NewHoldJson>,
 ) -> Result<Response, Problem> {
     let mut sale = app.sale(event_id).await?.ok_or_else(not_found)?;
-    let names = named_seats(body, sale.event.policy.seats_per_hold_max)?;
+    let wished = Wished::of(body, sale.event.policy.seats_per_hold_max)?;
     admit(&sale, &headers)?;
     let mut again = true;
     loop {
         let Some(manifest) = sale.manifest.clone() else {
             return Err(Problem::new(Code::EventNotOnSale, "The event has no seats yet."));
         };
-        let seats = ordinals(&manifest, &names)?;
-        let text: Vec<u8> = seats.iter().flat_map(|seat| seat.0.to_be_bytes()).collect();
-        let event_bytes = event_id.0.to_be_bytes();
-        let key = request_key(&account, "POST /v1/events/{event_id}/holds", &key, [&event_bytes[..], &text]);
+        let wish = wished.found_in(&manifest)?;
+        let content = wished.content(event_id, &wish);
+        let content = content.iter().map(Vec::as_slice);
+        let key = request_key(&account, "POST /v1/events/{event_id}/holds", &key, content);
         let command = Command::PlaceHold {
             event: event_id.event(),
             manifest_version: manifest.view.version,
             account: account.clone(),
-            seats,
+            wish,
+            code: wished.code.clone(),
         };
         let decision = app.decide(command, Some(key)).await?;
         match decision.outcome {
@@ -92,49 +96,100 @@ async fn place_hold(
     }
 }
 
-/// The seats a body names; exactly one kind of wish, each seat once, no more than `limit`.
-fn named_seats(body: NewHoldJson, limit: u32) -> Result<Vec<String>, Problem> {
-    let mut errors = Vec::new();
-    if body.ga.is_some() {
-        errors.push(FieldError::new("/ga", "standing places are not sold by this version"));
+/// What a body wishes for, by the organiser's names.
+struct Wished {
+    seats: Vec<String>,
+    ga: Vec<(String, u32)>,
+    code: Option<Arc<str>>,
+}
+
+impl Wished {
+    /// Exactly one kind of wish, or seats and places together; each seat and area once, no more than `limit` tickets.
+    fn of(body: NewHoldJson, limit: u32) -> Result<Wished, Problem> {
+        let mut errors = Vec::new();
+        if body.best_available.is_some() {
+            errors.push(FieldError::new("/best_available", "this version doesn't choose seats: name them"));
+        }
+        let seats = body.seats.unwrap_or_default();
+        let ga = body.ga.unwrap_or_default();
+        if seats.is_empty() && ga.is_empty() && errors.is_empty() {
+            errors.push(FieldError::new("/seats", "name at least one seat or standing place"));
+        }
+        let places = ga.iter().fold(0u64, |sum, wish| sum + u64::from(wish.quantity));
+        if seats.len() as u64 + places > u64::from(limit) {
+            return Err(too_many(limit));
+        }
+        for (index, wish) in ga.iter().enumerate() {
+            if wish.quantity == 0 {
+                errors.push(FieldError::new(format!("/ga/{index}/quantity"), "must be 1 or more"));
+            }
+        }
+        twice(&seats, |index| format!("/seats/{index}"), "this seat is named twice", &mut errors);
+        let areas: Vec<String> = ga.iter().map(|wish| wish.ga_area.clone()).collect();
+        twice(&areas, |index| format!("/ga/{index}/ga_area"), "this area is named twice", &mut errors);
+        let code = body.access_code.as_deref().map(AccessCode::parse);
+        if code == Some(None) {
+            errors.push(FieldError::new("/access_code", "must be 4 to 64 letters, digits and hyphens"));
+        }
+        if !errors.is_empty() {
+            return Err(Problem::validation(errors));
+        }
+        let ga = ga.into_iter().map(|wish| (wish.ga_area, wish.quantity)).collect();
+        Ok(Wished { seats, ga, code: code.flatten() })
     }
-    if body.best_available.is_some() {
-        errors.push(FieldError::new("/best_available", "this version doesn't choose seats: name them"));
+
+    fn found_in(&self, manifest: &ManifestIndex) -> Result<Wish, Problem> {
+        let mut errors = Vec::new();
+        let mut wish = Wish::default();
+        for (index, name) in self.seats.iter().enumerate() {
+            match manifest.ordinal(name) {
+                Some(ordinal) => wish.seats.push(ordinal),
+                None => errors.push(FieldError::new(format!("/seats/{index}"), "the event has no such seat")),
+            }
+        }
+        for (index, (name, quantity)) in self.ga.iter().enumerate() {
+            match manifest.area(name) {
+                Some(area) => wish.ga.push((area, *quantity)),
+                None => errors.push(FieldError::new(
+                    format!("/ga/{index}/ga_area"),
+                    "the event has no such standing area",
+                )),
+            }
+        }
+        wish.seats.sort_unstable();
+        wish.ga.sort_unstable();
+        if errors.is_empty() { Ok(wish) } else { Err(Problem::validation(errors)) }
     }
-    let seats = body.seats.unwrap_or_default();
-    if seats.is_empty() && errors.is_empty() {
-        errors.push(FieldError::new("/seats", "name at least one seat"));
+
+    /// What makes this wish this wish, whatever the order it was named in.
+    fn content(&self, event: EventId, wish: &Wish) -> Vec<Vec<u8>> {
+        let seats = wish.seats.iter().flat_map(|seat| seat.0.to_be_bytes()).collect();
+        let mut content = vec![event.0.to_be_bytes().to_vec(), seats];
+        if !wish.ga.is_empty() || self.code.is_some() {
+            let place = |(area, quantity): &(AreaNo, u32)| {
+                area.0.to_be_bytes().into_iter().chain(quantity.to_be_bytes()).collect::<Vec<u8>>()
+            };
+            content.push(wish.ga.iter().flat_map(place).collect());
+            content.push(self.code.as_deref().unwrap_or_default().as_bytes().to_vec());
+        }
+        content
     }
-    if seats.len() > limit as usize {
-        return Err(too_many(limit));
-    }
-    let mut sorted: Vec<(usize, &String)> = seats.iter().enumerate().collect();
-    sorted.sort_by_key(|(index, seat)| (*seat, *index));
+}
+
+/// Faults for names that were given before.
+fn twice(names: &[String], pointer: impl Fn(usize) -> String, why: &str, errors: &mut Vec<FieldError>) {
+    let mut sorted: Vec<(usize, &String)> = names.iter().enumerate().collect();
+    sorted.sort_by_key(|(index, name)| (*name, *index));
     for pair in sorted.windows(2) {
         if pair[0].1 == pair[1].1 {
-            errors.push(FieldError::new(format!("/seats/{}", pair[1].0), "this seat is named twice"));
+            errors.push(FieldError::new(pointer(pair[1].0), why));
         }
     }
-    if errors.is_empty() { Ok(seats) } else { Err(Problem::validation(errors)) }
 }
 
 fn too_many(limit: u32) -> Problem {
     Problem::new(Code::TooManySeats, format!("A hold of this event has at most {limit} seats."))
         .with("limit", limit)
-}
-
-/// The ordinals of named seats, ascending.
-fn ordinals(manifest: &ManifestIndex, names: &[String]) -> Result<Vec<SeatOrdinal>, Problem> {
-    let mut errors = Vec::new();
-    let mut ordinals = Vec::with_capacity(names.len());
-    for (index, name) in names.iter().enumerate() {
-        match manifest.ordinal(name) {
-            Some(ordinal) => ordinals.push(ordinal),
-            None => errors.push(FieldError::new(format!("/seats/{index}"), "the event has no such seat")),
-        }
-    }
-    ordinals.sort_unstable();
-    if errors.is_empty() { Ok(ordinals) } else { Err(Problem::validation(errors)) }
 }
 
 /// Whether the caller may shop at all. This version has no waiting room, so no admission can be genuine.
@@ -161,12 +216,26 @@ pub(super) fn priced(manifest: &ManifestIndex, seats: &[(SeatOrdinal, u16, i64)]
     seats.iter().map(seat).collect()
 }
 
+/// Standing places with the price of each, by the organiser's names.
+pub(super) fn priced_places(
+    manifest: &ManifestIndex,
+    ga: &[(AreaNo, u32, u16, i64)],
+) -> Vec<PricedPlacesJson> {
+    let places = |(area, quantity, level, amount_minor): &(AreaNo, u32, u16, i64)| PricedPlacesJson {
+        ga_area: manifest.ga_area(*area).to_owned(),
+        quantity: *quantity,
+        price_level: manifest.price_level(*level).to_owned(),
+        amount_minor: *amount_minor,
+    };
+    ga.iter().map(places).collect()
+}
+
 fn hold_json(
     sale: &Sale,
-    manifest: &ManifestIndex,
     hold: &Hold,
     status: HoldStatus,
-    seats: &[(SeatOrdinal, u16, i64)],
+    seats: Vec<PricedSeatJson>,
+    ga: Vec<PricedPlacesJson>,
 ) -> HoldJson {
     HoldJson {
         hold_id: hold.id.to_string(),
@@ -174,8 +243,8 @@ fn hold_json(
         account_id: hold.account.to_string(),
         status: status.word(),
         expires_at: rfc3339(hold.expires_at),
-        seats: priced(manifest, seats),
-        ga: Vec::new(),
+        seats,
+        ga,
         total_minor: hold.total_minor,
         currency: sale.event.currency.to_string(),
         price_version: hold.price_version,
@@ -183,7 +252,8 @@ fn hold_json(
 }
 
 fn placed_json(sale: &Sale, manifest: &ManifestIndex, placed: PlacedHold) -> HoldJson {
-    hold_json(sale, manifest, &placed.hold, placed.hold.status, &placed.seats)
+    let (seats, ga) = (priced(manifest, &placed.seats), priced_places(manifest, &placed.ga));
+    hold_json(sale, &placed.hold, placed.hold.status, seats, ga)
 }
 
 /// A hold as it stands. One whose time has passed is shown as expired, swept or not.
@@ -200,7 +270,8 @@ async fn get_hold(
     let manifest = sale.manifest.clone().ok_or_else(not_found)?;
     let over = view.hold.status.is_live() && !view.hold.binds(&sale.event.policy, app.now());
     let status = if over { HoldStatus::Expired } else { view.hold.status };
-    Ok(Json(hold_json(&sale, &manifest, &view.hold, status, &view.seats)))
+    let (seats, ga) = (priced(&manifest, &view.seats), priced_places(&manifest, &view.ga));
+    Ok(Json(hold_json(&sale, &view.hold, status, seats, ga)))
 }
 
 /// A buyer sees its own; operators and readers see all.

@@ -17,7 +17,7 @@ use crate::app::App;
 
 use super::caller::{AnyCaller, PathId};
 use super::extract::ApiQuery;
-use super::holds::{may_see, priced};
+use super::holds::{may_see, priced, priced_places};
 use super::problem::Problem;
 use super::reasons::not_found;
 use super::wire::sale::{NextActionJson, OrderJson};
@@ -72,7 +72,7 @@ async fn get_order(
     }
     let sale = app.sale_of(id.event()).await?.ok_or_else(not_found)?;
     let manifest = sale.manifest.clone().ok_or_else(not_found)?;
-    let OrderView { order, seats, next_action_url } = view;
+    let OrderView { order, seats, ga, refunded_minor, next_action_url } = view;
     Ok(Json(OrderJson {
         order_id: order.id.to_string(),
         hold_id: order.hold.to_string(),
@@ -80,8 +80,9 @@ async fn get_order(
         order_status: order.status.word(),
         payment_status: order.payment_status.word(),
         seats: priced(&manifest, &seats),
-        ga: Vec::new(),
+        ga: priced_places(&manifest, &ga),
         total_minor: order.total.amount_minor,
+        refunded_minor,
         currency: order.total.currency.to_string(),
         next_action: next_action_url.map(|url| NextActionJson { kind: "redirect", url }),
         tickets_ready: false,

@@ -68,6 +68,10 @@ codes! {
         "At least one wanted seat is held, sold or not for sale; nothing was held, and seats[] names them.";
     NotEnoughAvailable "not-enough-available" CONFLICT false "Not enough places"
         "There are not as many fitting places left as were asked for; nothing was held.";
+    AccessCodeInvalid "access-code-invalid" FORBIDDEN false "The access code can't be used"
+        "There is no such code for this event, or it is not in force now; nothing was held.";
+    AccessCodeExhausted "access-code-exhausted" CONFLICT false "The access code is used up"
+        "Fewer tickets are left on this code than were asked for (limit, in_use); nothing was held.";
     HoldExpired "hold-expired" CONFLICT false "The hold has expired"
         "The time of the hold ran out and its seats are for everyone again.";
     HoldNotActive "hold-not-active" CONFLICT false "The hold is not active"
@@ -96,6 +100,12 @@ codes! {
         "This order has been tried to be paid as often as it may; release the hold and begin anew.";
     SignatureInvalid "signature-invalid" BAD_REQUEST false "The signature is not valid"
         "The callback is not signed by the provider, or was signed too long ago; nothing was kept.";
+    NotRefundable "not-refundable" CONFLICT false "The order can't be refunded so"
+        "There is nothing to give back now, or not in this way; detail says why, and nothing was done.";
+    RefundPending "refund-pending" CONFLICT false "A refund is in progress"
+        "An earlier refund of this order is still open at the provider; its result comes first.";
+    RefundTooLarge "refund-too-large" CONFLICT false "The refund is larger than what is left"
+        "More was asked for than is left of the money that was taken (left_minor); nothing was done.";
     CaseClosed "case-closed" CONFLICT false "The case is closed"
         "The case has been settled, by proof or by someone else; nothing is left to do.";
     ActionNotPossible "action-not-possible" CONFLICT false "The action does not fit"

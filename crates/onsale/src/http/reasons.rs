@@ -16,6 +16,7 @@ pub(crate) fn refused_seats(refusal: &Refusal, manifest: &ManifestIndex) -> Prob
             let names: Vec<&str> = seats.iter().map(|seat| manifest.seat_id(*seat)).collect();
             problem.with("seats", names)
         }
+        Refusal::NotEnoughAvailable { area: Some(area) } => problem.with("ga_area", manifest.ga_area(*area)),
         _ => problem,
     }
 }
@@ -52,6 +53,28 @@ pub(crate) fn refused(refusal: &Refusal) -> Problem {
             Code::SeatUnavailable,
             "Someone else has these seats, or they are not for sale; nothing was changed.",
         ),
+        Refusal::NotEnoughAvailable { .. } => Problem::new(
+            Code::NotEnoughAvailable,
+            "There are not as many fitting places left as were asked for; nothing was changed.",
+        ),
+        Refusal::AccessCodeInvalid(why) => {
+            Problem::new(Code::AccessCodeInvalid, format!("The access code can't be used: {why}."))
+        }
+        Refusal::AccessCodeExhausted { limit, in_use } => Problem::new(
+            Code::AccessCodeExhausted,
+            format!("The access code is good for {limit} tickets; {in_use} of them are held or bought."),
+        )
+        .with("limit", *limit)
+        .with("in_use", *in_use),
+        Refusal::NotRefundable(why) => Problem::new(Code::NotRefundable, format!("Not done: {why}.")),
+        Refusal::RefundPending => {
+            Problem::new(Code::RefundPending, "A refund of this order is still open; its result comes first.")
+        }
+        Refusal::RefundTooLarge { left_minor } => Problem::new(
+            Code::RefundTooLarge,
+            format!("{left_minor} minor units are left of what was taken for this order."),
+        )
+        .with("left_minor", *left_minor),
         Refusal::HoldExpired => Problem::new(Code::HoldExpired, "The hold's time is over."),
         Refusal::HoldNotActive => Problem::new(Code::HoldNotActive, "The hold has been released or used."),
         Refusal::PaymentPending => {

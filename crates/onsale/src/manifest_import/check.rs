@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use onsale_core::limits::BUCKETS_PER_AREA_MAX;
 use onsale_core::manifest::Manifest;
 
 use super::{At, Draft, DraftSeat, Fault, Imported, Source, layout};
@@ -62,6 +63,14 @@ pub(super) fn capacity(value: Option<u64>) -> Result<(), String> {
     match value {
         Some(1..=CAPACITY_MAX) => Ok(()),
         _ => Err(format!("a capacity must be an integer between 1 and {CAPACITY_MAX}")),
+    }
+}
+
+/// Over how many buckets an area's capacity is spread.
+pub(super) fn buckets(value: Option<u64>) -> Result<(), String> {
+    match value {
+        Some(count) if (1..=u64::from(BUCKETS_PER_AREA_MAX)).contains(&count) => Ok(()),
+        _ => Err(format!("buckets must be an integer between 1 and {BUCKETS_PER_AREA_MAX}")),
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) enum Shape {
     Coordinate,
     /// How many people an area takes.
     Capacity,
+    /// Over how many buckets an area's capacity is spread.
+    Buckets,
     OneOf(&'static [&'static str]),
     Nullable(&'static Shape),
     /// A text, in older versions; now this.
@@ -149,6 +151,7 @@ impl<'a> Walk<'a> {
                 return self.note(check::coordinate(number.as_f64().unwrap_or(f64::NAN)));
             }
             (Shape::Capacity, Value::Number(number)) => return self.note(check::capacity(number.as_u64())),
+            (Shape::Buckets, Value::Number(number)) => return self.note(check::buckets(number.as_u64())),
             (Shape::OneOf(words), Value::String(text)) => {
                 if !words.contains(&text.as_str()) {
                     self.fault(format!("expected one of {}, found {}", words.join(", "), check::quote(text)));
@@ -162,7 +165,7 @@ impl<'a> Walk<'a> {
             (Shape::Id | Shape::Name | Shape::Text | Shape::Note | Shape::OneOf(_), _) => "a string",
             (Shape::Flag, _) => "true or false",
             (Shape::Number | Shape::Coordinate, _) => "a number",
-            (Shape::Integer | Shape::Capacity, _) => "an integer",
+            (Shape::Integer | Shape::Capacity | Shape::Buckets, _) => "an integer",
         };
         self.fault(format!("expected {expected}, found {}", kind(value)));
     }

@@ -42,6 +42,7 @@ const GA_AREA: &[Member] = &[
     required("ga_area", Shape::Id),
     required("capacity", Shape::Capacity),
     required("price_level", Shape::Name),
+    optional("buckets", Shape::Buckets),
 ];
 
 /// Reads a manifest that has `sections` or `ga_areas`.
@@ -144,7 +145,10 @@ fn read_ga_areas(document: &Value, draft: &mut Draft) {
         let ga_area = text(value, "ga_area").unwrap_or_default().to_owned();
         let capacity =
             value.get("capacity").and_then(Value::as_u64).and_then(|capacity| u32::try_from(capacity).ok());
-        let area = GaArea { ga_area, capacity: capacity.unwrap_or_default(), price_level };
+        let buckets =
+            value.get("buckets").and_then(Value::as_u64).and_then(|count| u16::try_from(count).ok());
+        let (capacity, buckets) = (capacity.unwrap_or_default(), buckets.unwrap_or(1));
+        let area = GaArea { ga_area, capacity, price_level, buckets };
         draft.ga_areas.push(DraftArea { index, area });
     }
 }

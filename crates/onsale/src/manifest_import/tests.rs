@@ -255,7 +255,10 @@ fn own_manifest_is_read_as_it_stands() {
         (true, Some("007"))
     );
     assert_eq!((manifest.seats[2].restricted_view, manifest.seats[2].not_for_sale), (true, true));
-    assert_eq!(manifest.ga_areas, [GaArea { ga_area: "floor".into(), capacity: 500, price_level: 1 }]);
+    assert_eq!(
+        manifest.ga_areas,
+        [GaArea { ga_area: "floor".into(), capacity: 500, price_level: 1, buckets: 1 }]
+    );
     // Without a list of levels, those that are named exist.
     let ga_only = r#"{"ga_areas": [{"ga_area": "g", "capacity": 1, "price_level": "Standing"}]}"#;
     assert_eq!(imported(Format::Json, ga_only).manifest.price_levels[0].name, "Standing");

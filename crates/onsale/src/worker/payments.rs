@@ -187,7 +187,9 @@ async fn ask(app: &Arc<App>, gateway: &Stripe, view: &OperationView, call: Call)
         }
         Call::Capture { reference } => gateway.capture(&reference, operation.id, operation.amount).await,
         Call::Cancel { reference } => gateway.cancel(&reference, operation.id).await,
-        Call::Refund { reference } => gateway.refund(&reference, operation.id, operation.amount).await,
+        Call::Refund { reference } => {
+            gateway.refund(&reference, operation.id, operation.amount, operation.base_minor).await
+        }
     };
     app.metrics.payment_call(match &result {
         Ok(_) => "answered",

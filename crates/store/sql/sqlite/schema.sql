@@ -1,5 +1,28 @@
 -- Written by a test from what the migrations make. Do not edit.
 
+CREATE TABLE access_codes (
+  event_no       INTEGER NOT NULL,
+  code           TEXT    NOT NULL,
+  allocation     INTEGER,
+  presale        INTEGER NOT NULL CHECK (presale IN (0, 1)),
+  tickets_max    INTEGER NOT NULL CHECK (tickets_max > 0),
+  tickets_in_use INTEGER NOT NULL CHECK (tickets_in_use >= 0),
+  valid_from     INTEGER,
+  valid_until    INTEGER,
+  revoked_at     INTEGER,
+  created_at     INTEGER NOT NULL,
+  PRIMARY KEY (event_no, code)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE allocations (
+  event_no   INTEGER NOT NULL,
+  allocation INTEGER NOT NULL CHECK (allocation > 0),
+  name       TEXT    NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (event_no, allocation),
+  UNIQUE (event_no, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE api_keys (
   key_id        BLOB    NOT NULL PRIMARY KEY,
   secret_sha256 BLOB    NOT NULL UNIQUE,
@@ -69,6 +92,8 @@ CREATE TABLE events (
   in_doubt            TEXT    NOT NULL CHECK (in_doubt IN ('keep', 'release')),
   orphan_seats        TEXT    NOT NULL CHECK (orphan_seats IN ('allow', 'avoid')),
   payment             TEXT    NOT NULL CHECK (payment IN ('authorize_then_capture', 'charge')),
+  ga_max              INTEGER CHECK (ga_max >= 0),
+  reentry             INTEGER NOT NULL CHECK (reentry IN (0, 1)),
   -- The point of order: the fence, the clock that never runs backwards, the number of the last log entry.
   epoch               INTEGER NOT NULL,
   clock               INTEGER NOT NULL,
@@ -78,6 +103,9 @@ CREATE TABLE events (
   price_level_count   INTEGER NOT NULL CHECK (price_level_count >= 0),
   price_version       INTEGER NOT NULL CHECK (price_version >= 0),
   payment_pending     INTEGER NOT NULL CHECK (payment_pending >= 0),
+  area_count          INTEGER NOT NULL CHECK (area_count >= 0),
+  ga_in_use           INTEGER NOT NULL CHECK (ga_in_use >= 0),
+  allocation_count    INTEGER NOT NULL CHECK (allocation_count >= 0),
   -- The home the event has moved to. Nothing of it is decided here any more.
   elsewhere           TEXT
 ) STRICT;
@@ -86,10 +114,23 @@ CREATE TABLE ga_areas (
   event_no    INTEGER NOT NULL,
   position    INTEGER NOT NULL,
   ga_area     TEXT    NOT NULL,
-  capacity    INTEGER NOT NULL CHECK (capacity > 0),
+  capacity    INTEGER NOT NULL CHECK (capacity >= 0),
   price_level INTEGER NOT NULL,
   PRIMARY KEY (event_no, position),
   UNIQUE (event_no, ga_area)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ga_buckets (
+  event_no   INTEGER NOT NULL,
+  area       INTEGER NOT NULL,
+  bucket     INTEGER NOT NULL,
+  capacity   INTEGER NOT NULL CHECK (capacity >= 0),
+  held       INTEGER NOT NULL CHECK (held >= 0),
+  sold       INTEGER NOT NULL CHECK (sold >= 0),
+  allocation INTEGER,
+  version    INTEGER NOT NULL,
+  PRIMARY KEY (event_no, area, bucket),
+  CHECK (held + sold <= capacity)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE holds (
@@ -101,6 +142,8 @@ CREATE TABLE holds (
   first_expires_at INTEGER NOT NULL,
   created_at       INTEGER NOT NULL,
   seats            TEXT    NOT NULL, -- JSON list of ordinals, ascending
+  ga               TEXT    NOT NULL, -- JSON list of places: {"a": area, "b": bucket, "q": how many}
+  code             TEXT,
   price_version    INTEGER NOT NULL,
   total_minor      INTEGER NOT NULL CHECK (total_minor >= 0),
   order_id         BLOB,
@@ -163,6 +206,7 @@ CREATE TABLE operations (
   reference            TEXT,
   amount_minor         INTEGER NOT NULL CHECK (amount_minor >= 0),
   currency             TEXT    NOT NULL,
+  base_minor           INTEGER NOT NULL CHECK (base_minor >= 0),
   payment_method_token TEXT,
   next_action_url      TEXT,
   failure_code         TEXT,
@@ -191,7 +235,10 @@ CREATE TABLE orders (
   amount_minor   INTEGER NOT NULL CHECK (amount_minor >= 0),
   currency       TEXT    NOT NULL,
   price_version  INTEGER NOT NULL,
-  seat_count     INTEGER NOT NULL CHECK (seat_count > 0),
+  ticket_count   INTEGER NOT NULL CHECK (ticket_count >= 0), -- seats and places, less what was given back
+  returned_seats TEXT    NOT NULL,
+  returned_ga    TEXT    NOT NULL,
+  ticketed       INTEGER NOT NULL CHECK (ticketed IN (0, 1)),
   status         TEXT    NOT NULL CHECK (status IN ('AWAITING_PAYMENT', 'CONFIRMED', 'CANCELLED', 'EXPIRED')),
   payment_status TEXT    NOT NULL CHECK (payment_status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN', 'AUTHORIZED', 'DECLINED',
                                          'CAPTURED', 'VOID_PENDING', 'VOIDED', 'REFUND_PENDING', 'REFUNDED')),
@@ -205,6 +252,9 @@ CREATE TABLE orders (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX orders_sold ON orders (event_no, account_id) WHERE status = 'CONFIRMED';
+
+CREATE INDEX orders_to_ticket ON orders (confirmed_at)
+  WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0;
 
 CREATE TABLE price_levels (
   event_no INTEGER NOT NULL,
@@ -223,6 +273,54 @@ CREATE TABLE prices (
   PRIMARY KEY (event_no, price_version, level)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE quota_transfers (
+  transfer_id BLOB    NOT NULL PRIMARY KEY,
+  event_no    INTEGER NOT NULL,
+  area        INTEGER NOT NULL,
+  from_bucket INTEGER NOT NULL,
+  to_bucket   INTEGER NOT NULL CHECK (to_bucket <> from_bucket),
+  quantity    INTEGER NOT NULL CHECK (quantity > 0),
+  status      TEXT    NOT NULL CHECK (status IN ('IN_FLIGHT', 'ARRIVED', 'RETURNED')),
+  actor       TEXT    NOT NULL,
+  created_at  INTEGER NOT NULL,
+  ended_at    INTEGER,
+  CHECK ((status = 'IN_FLIGHT') = (ended_at IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX quota_transfers_in_flight ON quota_transfers (created_at) WHERE status = 'IN_FLIGHT';
+
+CREATE TABLE refunds (
+  operation_id BLOB    NOT NULL PRIMARY KEY,
+  event_no     INTEGER NOT NULL,
+  order_id     BLOB    NOT NULL,
+  reason       TEXT    NOT NULL,
+  resell       INTEGER NOT NULL CHECK (resell IN (0, 1)),
+  seats        TEXT    NOT NULL,
+  ga           TEXT    NOT NULL,
+  actor        TEXT    NOT NULL,
+  created_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX refunds_of_order ON refunds (order_id);
+
+CREATE TABLE scans (
+  event_no       INTEGER NOT NULL,
+  scan_id        TEXT    NOT NULL,
+  ticket_id      BLOB    NOT NULL,
+  generation     INTEGER NOT NULL,
+  direction      TEXT    NOT NULL CHECK (direction IN ('IN', 'OUT')),
+  gate           TEXT    NOT NULL,
+  scanned_at     INTEGER NOT NULL,
+  received_at    INTEGER NOT NULL,
+  result         TEXT    NOT NULL CHECK (result IN ('ADMIT', 'ALREADY_USED', 'REVOKED', 'WRONG_EVENT', 'INVALID', 'EXITED', 'NOT_INSIDE')),
+  let_in_offline INTEGER NOT NULL CHECK (let_in_offline IN (0, 1)),
+  PRIMARY KEY (event_no, scan_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX scans_in_conflict ON scans (event_no, received_at) WHERE let_in_offline = 1 AND result <> 'ADMIT';
+
+CREATE INDEX scans_of_ticket ON scans (ticket_id);
+
 CREATE TABLE schema_migrations (
        number INTEGER PRIMARY KEY, name TEXT NOT NULL, sha256 BLOB NOT NULL, applied_at TEXT NOT NULL
      ) STRICT;
@@ -236,6 +334,7 @@ CREATE TABLE seats (
   order_id        BLOB,
   price_level     INTEGER NOT NULL,
   version         INTEGER NOT NULL,
+  allocation      INTEGER, -- the party it is set aside for
   PRIMARY KEY (event_no, ordinal),
   CHECK ((status IN (1, 2)) = (hold_id IS NOT NULL)),
   CHECK ((status = 1) = (hold_expires_at IS NOT NULL)),
@@ -254,3 +353,26 @@ CREATE TABLE sections (
   name     TEXT    NOT NULL,
   PRIMARY KEY (event_no, section)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tickets (
+  ticket_id     BLOB    NOT NULL PRIMARY KEY,
+  event_no      INTEGER NOT NULL,
+  order_id      BLOB    NOT NULL,
+  ordinal       INTEGER,
+  area          INTEGER,
+  generation    INTEGER NOT NULL CHECK (generation BETWEEN 1 AND 65535),
+  status        TEXT    NOT NULL CHECK (status IN ('VALID', 'SUSPENDED', 'REVOKED')),
+  inside        INTEGER NOT NULL CHECK (inside IN (0, 1)),
+  admissions    INTEGER NOT NULL CHECK (admissions >= 0),
+  admitted_at   INTEGER,
+  admitted_gate TEXT,
+  issued_at     INTEGER NOT NULL,
+  version       INTEGER NOT NULL,
+  CHECK ((ordinal IS NULL) <> (area IS NULL)),
+  CHECK ((admissions = 0) = (admitted_at IS NULL)),
+  CHECK (inside = 0 OR admissions > 0)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tickets_of_order ON tickets (order_id);
+
+CREATE UNIQUE INDEX tickets_of_seat ON tickets (event_no, ordinal) WHERE ordinal IS NOT NULL AND status <> 'REVOKED';

@@ -3,7 +3,9 @@
 //! can only be a bug, and it undoes the batch.
 
 mod bulk;
+mod places;
 mod tables;
+mod tickets;
 
 use onsale_core::log::LogKind;
 use onsale_core::planted;
@@ -14,8 +16,9 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::fail_point;
+use crate::log_text::log_payload;
 use crate::look::Parsed;
-use crate::names::{Named, answer_text, log_payload, seats_json};
+use crate::names::{Named, answer_text, ga_json, seats_json};
 
 use super::Link;
 use super::columns::{Cell, Rows, cells};
@@ -43,6 +46,10 @@ pub(super) fn write(link: &Link, snapshot: &Snapshot, batch: Uuid) -> Parsed<()>
     let [operations_changed, operations_new] = operations(snapshot);
     let [cases_changed, cases_new] = cases(snapshot);
     let [callbacks_changed, callbacks_new] = callbacks(snapshot);
+    let [buckets_changed, buckets_new] = places::buckets(snapshot);
+    let [transfers_changed, transfers_new] = places::transfers(snapshot);
+    let [codes_changed, codes_new] = places::codes(snapshot);
+    let [tickets_changed, tickets_new] = tickets::tickets(snapshot);
     let mut mark = Rows::new(&BATCHES_NEW);
     mark.push(cells![batch.as_u128(), true, snapshot.now().millis()]);
     write_rows(
@@ -57,6 +64,19 @@ pub(super) fn write(link: &Link, snapshot: &Snapshot, batch: Uuid) -> Parsed<()>
             operations_changed,
             operations_new,
             seats(snapshot)?,
+            places::areas(snapshot)?,
+            buckets_changed,
+            buckets_new,
+            transfers_changed,
+            transfers_new,
+            places::allocations(snapshot),
+            codes_changed,
+            codes_new,
+            tickets::refunds(snapshot),
+            // A seat has one good ticket: what is revoked makes room for what is issued.
+            tickets_changed,
+            tickets_new,
+            tickets::scans(snapshot),
             cases_changed,
             cases_new,
             callbacks_changed,
@@ -122,6 +142,8 @@ fn events(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 policy.in_doubt.word(),
                 policy.orphan_seats.word(),
                 policy.payment.word(),
+                policy.ga_max,
+                policy.reentry,
                 after.epoch,
                 after.clock.millis(),
                 after.version,
@@ -130,6 +152,9 @@ fn events(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 after.price_level_count,
                 after.price_version,
                 after.payment_pending,
+                after.area_count,
+                after.ga_in_use,
+                after.allocation_count,
             ]);
             continue;
         };
@@ -142,6 +167,9 @@ fn events(snapshot: &Snapshot) -> [Rows<'_>; 2] {
             after.price_level_count,
             after.price_version,
             after.payment_pending,
+            after.area_count,
+            after.ga_in_use,
+            after.allocation_count,
             after.no().0,
             before.version,
             before.epoch,
@@ -180,6 +208,7 @@ fn seats(snapshot: &Snapshot) -> Parsed<Rows<'_>> {
             expires_at,
             order,
             change.after.version.into(),
+            change.after.allocation.map(|allocation| allocation.0).into(),
             change.key.0.0.into(),
             change.after.ordinal.0.into(),
             was_status,
@@ -187,6 +216,7 @@ fn seats(snapshot: &Snapshot) -> Parsed<Rows<'_>> {
             was_hold,
             was_expires_at,
             was_order,
+            before.allocation.map(|allocation| allocation.0).into(),
         ]);
     }
     Ok(changed)
@@ -212,6 +242,8 @@ fn holds(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 order,
                 after.grace_used,
                 after.in_doubt,
+                ga_json(&after.ga),
+                after.code.as_deref(),
             ]);
             continue;
         };
@@ -246,7 +278,7 @@ fn orders(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 after.total.amount_minor,
                 after.total.currency.as_str(),
                 after.price_version,
-                after.seat_count,
+                after.ticket_count,
                 after.status.word(),
                 after.payment_status.word(),
                 paid_by,
@@ -254,6 +286,9 @@ fn orders(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 confirmed_at,
                 after.email.as_deref(),
                 after.return_url.as_deref(),
+                seats_json(&after.returned_seats),
+                ga_json(&after.returned_ga),
+                after.ticketed,
             ]);
             continue;
         };
@@ -264,10 +299,15 @@ fn orders(snapshot: &Snapshot) -> [Rows<'_>; 2] {
             confirmed_at,
             after.email.as_deref(),
             after.return_url.as_deref(),
+            after.ticket_count,
+            seats_json(&after.returned_seats),
+            ga_json(&after.returned_ga),
+            after.ticketed,
             after.id.0,
             before.status.word(),
             before.payment_status.word(),
             before.paid_by.map(|operation| operation.0),
+            before.ticketed,
         ]);
     }
     [changed, new]
@@ -296,6 +336,7 @@ fn operations(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 after.updated_at.millis(),
                 after.due_at.millis(),
                 after.tries,
+                after.base_minor,
             ]);
             continue;
         };

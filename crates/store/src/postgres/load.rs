@@ -1,12 +1,15 @@
 //! Reading what a batch names, and what those rows name in turn: all that is wanted in one round trip, a statement for each kind
 //! of row. The first round takes the lock of each event before anything of it is read.
 
+mod rare;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use onsale_core::event::PriceTable;
+use onsale_core::ga::Bucket;
 use onsale_core::hold::Hold;
-use onsale_core::id::{AccountId, EventNo, OrderId};
+use onsale_core::id::{AccountId, AreaNo, EventNo, OrderId};
 use onsale_core::payment::Operation;
 use onsale_core::planted;
 use onsale_core::reconcile::Case;
@@ -19,7 +22,7 @@ use uuid::Uuid;
 use crate::error::StoreError;
 use crate::limits::PRICE_TABLES_MAX;
 use crate::look::{Parsed, Row};
-use crate::rows::{self, CALLBACK, CASE, EVENT, HOLD, KEY, OPERATION, ORDER, SEAT};
+use crate::rows::{self, AREA, BUCKET, CALLBACK, CASE, EVENT, HOLD, KEY, OPERATION, ORDER, SEAT};
 
 use super::Link;
 use super::backend::PriceCache;
@@ -51,6 +54,9 @@ struct Wanted {
     holds: Vec<Uuid>,
     accounts: (Vec<i32>, Vec<String>),
     seats: (Vec<i32>, Vec<i32>),
+    areas: (Vec<i32>, Vec<i32>),
+    due: Vec<i32>,
+    rare: Vec<Need>,
 }
 
 impl Wanted {
@@ -83,6 +89,12 @@ impl Wanted {
                     wanted.seats.0.push(no.0 as i32);
                     wanted.seats.1.push(ordinal.0 as i32);
                 }
+                Need::Area(no, area) => {
+                    wanted.areas.0.push(no.0 as i32);
+                    wanted.areas.1.push(i32::from(area.0));
+                }
+                Need::Due(no) => wanted.due.push(no.0 as i32),
+                rare => wanted.rare.push(rare),
             }
         }
         wanted
@@ -107,6 +119,7 @@ pub(super) fn begin(
     snapshot.set_now(at(clock_of(&found)?)?);
     let mut elsewhere = BTreeSet::new();
     take_in(snapshot, prices, &wanted, found, &mut elsewhere)?;
+    rare::load(link, snapshot, &wanted.due, wanted.rare)?;
     loop {
         let wanted = snapshot.take_wanted();
         if wanted.is_empty() {
@@ -120,6 +133,7 @@ pub(super) fn begin(
         }
         let found = ask(link, &wanted, false)?;
         take_in(snapshot, prices, &wanted, found, &mut elsewhere)?;
+        rare::load(link, snapshot, &wanted.due, wanted.rare)?;
     }
 }
 
@@ -140,6 +154,8 @@ struct Found {
     live: Vec<PgRow>,
     sold: Vec<PgRow>,
     seats: Vec<PgRow>,
+    areas: Vec<PgRow>,
+    buckets: Vec<PgRow>,
 }
 
 macro_rules! texts {
@@ -167,6 +183,12 @@ texts! {
     SEATS = SEAT ", event_no FROM unnest($1::int[], $2::int[]) AS w (no, seat) CROSS JOIN LATERAL (
             SELECT * FROM seats WHERE event_no = w.no AND ordinal = w.seat OFFSET 0
         ) AS s";
+    AREAS = AREA ", event_no FROM unnest($1::int[], $2::int[]) AS w (no, wanted) CROSS JOIN LATERAL (
+            SELECT * FROM ga_areas WHERE event_no = w.no AND position = w.wanted OFFSET 0
+        ) AS a";
+    BUCKETS = BUCKET ", event_no FROM unnest($1::int[], $2::int[]) AS w (no, wanted) CROSS JOIN LATERAL (
+            SELECT * FROM ga_buckets WHERE event_no = w.no AND area = w.wanted OFFSET 0
+        ) AS b ORDER BY event_no, area, bucket";
 }
 
 const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -174,7 +196,7 @@ const PRICES: &str =
     "SELECT event_no, price_version, amount_minor FROM unnest($1::int[], $2::bigint[]) AS w (no, price)
      JOIN prices ON event_no = w.no AND price_version = w.price ORDER BY event_no, price_version, level";
 const SOLD: &str = "SELECT w.no, w.account, s.sold FROM unnest($1::int[], $2::text[]) AS w (no, account) CROSS JOIN LATERAL (
-         SELECT coalesce(sum(seat_count), 0)::bigint AS sold FROM orders
+         SELECT coalesce(sum(ticket_count), 0)::bigint AS sold FROM orders
          WHERE event_no = w.no AND account_id = w.account AND status = 'CONFIRMED'
      ) AS s";
 
@@ -198,6 +220,8 @@ fn ask(link: &Link, wanted: &Wanted, begins: bool) -> Parsed<Found> {
     let holds = prepare(!wanted.holds.is_empty(), &HOLDS)?;
     let (live, sold) = (prepare(of_accounts, &LIVE)?, prepare(of_accounts, SOLD)?);
     let seats = prepare(!wanted.seats.0.is_empty(), &SEATS)?;
+    let of_areas = !wanted.areas.0.is_empty();
+    let (areas, buckets) = (prepare(of_areas, &AREAS)?, prepare(of_areas, &BUCKETS)?);
 
     let client = link.client();
     let begin = async { if begins { client.batch_execute("BEGIN").await } else { Ok(()) } };
@@ -219,6 +243,8 @@ fn ask(link: &Link, wanted: &Wanted, begins: bool) -> Parsed<Found> {
             live,
             sold,
             seats,
+            areas,
+            buckets,
         ) = tokio::join!(
             biased;
             begin,
@@ -237,6 +263,8 @@ fn ask(link: &Link, wanted: &Wanted, begins: bool) -> Parsed<Found> {
             rows_of(client, live, [&wanted.accounts.0, &wanted.accounts.1]),
             rows_of(client, sold, [&wanted.accounts.0, &wanted.accounts.1]),
             rows_of(client, seats, [&wanted.seats.0, &wanted.seats.1]),
+            rows_of(client, areas, [&wanted.areas.0, &wanted.areas.1]),
+            rows_of(client, buckets, [&wanted.areas.0, &wanted.areas.1]),
         );
         // The first that failed is the cause of all that failed after it.
         begun?;
@@ -256,6 +284,8 @@ fn ask(link: &Link, wanted: &Wanted, begins: bool) -> Parsed<Found> {
             live: live?,
             sold: sold?,
             seats: seats?,
+            areas: areas?,
+            buckets: buckets?,
         })
     })
 }
@@ -335,7 +365,23 @@ fn take_in(
     accounts(snapshot, &found)?;
     for row in &found.seats {
         let row = Row::Postgres(row);
-        snapshot.load_seat(EventNo(row.number(7)?), rows::seat(&row)?);
+        snapshot.load_seat(EventNo(row.number(8)?), rows::seat(&row)?);
+    }
+    areas(snapshot, &found)
+}
+
+fn areas(snapshot: &mut Snapshot, found: &Found) -> Parsed<()> {
+    let mut buckets: BTreeMap<(EventNo, AreaNo), Vec<Bucket>> = BTreeMap::new();
+    for row in &found.buckets {
+        let row = Row::Postgres(row);
+        let bucket = rows::bucket(&row)?;
+        buckets.entry((EventNo(row.number(7)?), bucket.area)).or_default().push(bucket);
+    }
+    for row in &found.areas {
+        let row = Row::Postgres(row);
+        let (no, area) = (EventNo(row.number(3)?), rows::area(&row)?);
+        let of_area = buckets.remove(&(no, area.no)).unwrap_or_default();
+        snapshot.load_area(no, area, of_area);
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! What a look brings.
 
+use onsale_core::ga::Bucket;
 use onsale_core::hold::Hold;
-use onsale_core::id::{EventNo, SeatOrdinal};
+use onsale_core::id::{AreaNo, EventNo, SeatOrdinal};
+use onsale_core::log::LogKind;
 use onsale_core::manifest::Manifest;
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::Operation;
@@ -42,6 +44,8 @@ pub struct SeatDigits {
     pub manifest_version: u32,
     /// `b'0'` available, `b'1'` held, `b'2'` sold, `b'3'` not for sale.
     pub digits: Vec<u8>,
+    /// The buckets of the standing areas.
+    pub buckets: Vec<Bucket>,
 }
 
 /// What changed on the seat map after some version.
@@ -51,6 +55,8 @@ pub struct SeatChanges {
     pub version: u64,
     /// Version, ordinal and new digit (as a number) of each change, in order.
     pub changes: Vec<(u64, SeatOrdinal, u8)>,
+    /// What happened to standing places, in order.
+    pub places: Vec<(u64, LogKind)>,
     /// Whether the seats were laid out anew in between, so that nothing before counts.
     pub replaced: bool,
 }
@@ -62,6 +68,8 @@ pub struct HoldView {
     pub hold: Hold,
     /// Ordinal, index of the price level, price in minor units.
     pub seats: Vec<(SeatOrdinal, u16, i64)>,
+    /// Area, how many places, index of the price level, price of each in minor units.
+    pub ga: Vec<(AreaNo, u32, u16, i64)>,
 }
 
 /// An order as its buyer sees it.
@@ -71,6 +79,10 @@ pub struct OrderView {
     pub order: Order,
     /// Ordinal, index of the price level, price in minor units.
     pub seats: Vec<(SeatOrdinal, u16, i64)>,
+    /// Area, how many places, index of the price level, price of each in minor units.
+    pub ga: Vec<(AreaNo, u32, u16, i64)>,
+    /// How much has been given back, by proof, in minor units.
+    pub refunded_minor: i64,
     /// Where the buyer proves who they are, when that is what is missing.
     pub next_action_url: Option<String>,
 }

@@ -2,7 +2,9 @@
 //! read; the affected rows are counted. Under the lock a mismatch can only be a bug, and it undoes the batch.
 
 mod bulk;
+mod places;
 mod questions;
+mod tickets;
 
 use onsale_core::event::Event;
 use onsale_core::hold::Hold;
@@ -17,7 +19,8 @@ use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
 use crate::fail_point;
-use crate::names::{Named, answer_text, log_payload, seats_json};
+use crate::log_text::log_payload;
+use crate::names::{Named, answer_text, ga_json, seats_json};
 
 /// Writes all changes of a snapshot.
 pub(super) fn write(db: &Connection, snapshot: &Snapshot) -> Result<(), StoreError> {
@@ -48,6 +51,8 @@ pub(super) fn write(db: &Connection, snapshot: &Snapshot) -> Result<(), StoreErr
     for change in snapshot.seats.changes() {
         seat(db, change.key.0, change.before, change.after)?;
     }
+    places::write(db, snapshot)?;
+    tickets::write(db, snapshot)?;
     for change in snapshot.cases.changes() {
         questions::case(db, change.before, change.after)?;
     }
@@ -96,7 +101,7 @@ fn event(db: &Connection, before: Option<&Event>, after: &Event) -> Result<(), S
         let policy = &after.policy;
         let mut statement = db.prepare_cached(
             "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-               ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, NULL)",
+               ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, NULL)",
         )?;
         let count = statement.execute(params![
             after.no().0,
@@ -121,6 +126,8 @@ fn event(db: &Connection, before: Option<&Event>, after: &Event) -> Result<(), S
             policy.in_doubt.word(),
             policy.orphan_seats.word(),
             policy.payment.word(),
+            policy.ga_max,
+            policy.reentry,
             after.epoch as i64,
             after.clock.millis(),
             after.version as i64,
@@ -129,13 +136,17 @@ fn event(db: &Connection, before: Option<&Event>, after: &Event) -> Result<(), S
             after.price_level_count,
             after.price_version,
             after.payment_pending,
+            after.area_count,
+            after.ga_in_use,
+            after.allocation_count,
         ])?;
         return one("events", count);
     };
     let mut statement = db.prepare_cached(
         "UPDATE events SET status = ?1, clock = ?2, version = ?3, manifest_version = ?4, seat_count = ?5,
-           price_level_count = ?6, price_version = ?7, payment_pending = ?8
-         WHERE event_no = ?9 AND version = ?10 AND epoch = ?11 AND elsewhere IS NULL",
+           price_level_count = ?6, price_version = ?7, payment_pending = ?8, area_count = ?9, ga_in_use = ?10,
+           allocation_count = ?11
+         WHERE event_no = ?12 AND version = ?13 AND epoch = ?14 AND elsewhere IS NULL",
     )?;
     let count = statement.execute(params![
         after.status.word(),
@@ -146,6 +157,9 @@ fn event(db: &Connection, before: Option<&Event>, after: &Event) -> Result<(), S
         after.price_level_count,
         after.price_version,
         after.payment_pending,
+        after.area_count,
+        after.ga_in_use,
+        after.allocation_count,
         after.no().0,
         before.version as i64,
         before.epoch as i64,
@@ -175,9 +189,9 @@ fn seat(db: &Connection, no: EventNo, before: Option<&Seat>, after: &Seat) -> Re
     let (status, hold, expires_at, order) = seat_columns(after.status);
     let was = seat_columns(before.status);
     let mut statement = db.prepare_cached(
-        "UPDATE seats SET status = ?1, hold_id = ?2, hold_expires_at = ?3, order_id = ?4, version = ?5
+        "UPDATE seats SET status = ?1, hold_id = ?2, hold_expires_at = ?3, order_id = ?4, version = ?5, allocation = ?13
          WHERE event_no = ?6 AND ordinal = ?7 AND status = ?8 AND version = ?9 AND hold_id IS ?10 AND hold_expires_at IS ?11
-           AND order_id IS ?12",
+           AND order_id IS ?12 AND allocation IS ?14",
     )?;
     let count = statement.execute(params![
         status,
@@ -192,6 +206,8 @@ fn seat(db: &Connection, no: EventNo, before: Option<&Seat>, after: &Seat) -> Re
         was.1,
         was.2,
         was.3,
+        after.allocation.map(|allocation| allocation.0),
+        before.allocation.map(|allocation| allocation.0),
     ])?;
     one("seats", count)
 }
@@ -201,8 +217,8 @@ fn hold(db: &Connection, before: Option<&Hold>, after: &Hold) -> Result<(), Stor
     let Some(before) = before else {
         let mut statement = db.prepare_cached(
             "INSERT INTO holds (hold_id, event_no, account_id, status, expires_at, first_expires_at, created_at, seats,
-               price_version, total_minor, order_id, grace_used, in_doubt)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+               price_version, total_minor, order_id, grace_used, in_doubt, ga, code)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?;
         let count = statement.execute(params![
             after.id.0.to_be_bytes(),
@@ -218,6 +234,8 @@ fn hold(db: &Connection, before: Option<&Hold>, after: &Hold) -> Result<(), Stor
             order,
             after.grace_used,
             after.in_doubt,
+            ga_json(&after.ga),
+            after.code,
         ])?;
         return one("holds", count);
     };
@@ -245,9 +263,10 @@ fn order(db: &Connection, before: Option<&Order>, after: &Order) -> Result<(), S
     let confirmed_at = after.confirmed_at.map(|at| at.millis());
     let Some(before) = before else {
         let mut statement = db.prepare_cached(
-            "INSERT INTO orders (order_id, event_no, hold_id, account_id, amount_minor, currency, price_version, seat_count,
-               status, payment_status, paid_by, created_at, confirmed_at, email, return_url)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            "INSERT INTO orders (order_id, event_no, hold_id, account_id, amount_minor, currency, price_version, ticket_count,
+               status, payment_status, paid_by, created_at, confirmed_at, email, return_url, returned_seats, returned_ga,
+               ticketed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )?;
         let count = statement.execute(params![
             after.id.0.to_be_bytes(),
@@ -257,7 +276,7 @@ fn order(db: &Connection, before: Option<&Order>, after: &Order) -> Result<(), S
             after.total.amount_minor,
             after.total.currency.as_str(),
             after.price_version,
-            after.seat_count,
+            after.ticket_count,
             after.status.word(),
             after.payment_status.word(),
             paid_by,
@@ -265,12 +284,16 @@ fn order(db: &Connection, before: Option<&Order>, after: &Order) -> Result<(), S
             confirmed_at,
             after.email,
             after.return_url,
+            seats_json(&after.returned_seats),
+            ga_json(&after.returned_ga),
+            after.ticketed,
         ])?;
         return one("orders", count);
     };
     let mut statement = db.prepare_cached(
-        "UPDATE orders SET status = ?1, payment_status = ?2, paid_by = ?3, confirmed_at = ?4, email = ?5, return_url = ?6
-         WHERE order_id = ?7 AND status = ?8 AND payment_status = ?9 AND paid_by IS ?10",
+        "UPDATE orders SET status = ?1, payment_status = ?2, paid_by = ?3, confirmed_at = ?4, email = ?5, return_url = ?6,
+           ticket_count = ?11, returned_seats = ?12, returned_ga = ?13, ticketed = ?14
+         WHERE order_id = ?7 AND status = ?8 AND payment_status = ?9 AND paid_by IS ?10 AND ticketed = ?15",
     )?;
     let count = statement.execute(params![
         after.status.word(),
@@ -283,6 +306,11 @@ fn order(db: &Connection, before: Option<&Order>, after: &Order) -> Result<(), S
         before.status.word(),
         before.payment_status.word(),
         before.paid_by.map(|operation| operation.0.to_be_bytes()),
+        after.ticket_count,
+        seats_json(&after.returned_seats),
+        ga_json(&after.returned_ga),
+        after.ticketed,
+        before.ticketed,
     ])?;
     one("orders", count)
 }
@@ -291,8 +319,9 @@ fn operation(db: &Connection, before: Option<&Operation>, after: &Operation) -> 
     let Some(before) = before else {
         let mut statement = db.prepare_cached(
             "INSERT INTO operations (operation_id, event_no, order_id, seq, kind, status, target, reference, amount_minor,
-               currency, payment_method_token, next_action_url, failure_code, created_at, updated_at, due_at, tries)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+               currency, payment_method_token, next_action_url, failure_code, created_at, updated_at, due_at, tries,
+               base_minor)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )?;
         let count = statement.execute(params![
             after.id.0.to_be_bytes(),
@@ -312,6 +341,7 @@ fn operation(db: &Connection, before: Option<&Operation>, after: &Operation) -> 
             after.updated_at.millis(),
             after.due_at.millis(),
             after.tries,
+            after.base_minor,
         ])?;
         return one("operations", count);
     };

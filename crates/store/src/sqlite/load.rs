@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use onsale_core::event::PriceTable;
 use onsale_core::id::EventNo;
+use onsale_core::limits::DUE_HOLDS_MAX;
 use onsale_core::planted;
 use onsale_core::snapshot::{Need, Snapshot};
 
 use crate::error::StoreError;
 use crate::limits::PRICE_TABLES_MAX;
 use crate::look::Look;
-use crate::rows::{self, CALLBACK, CASE, EVENT, HOLD, KEY, OPERATION, ORDER, SEAT};
+use crate::rows::{
+    self, ALLOCATION, AREA, BUCKET, CALLBACK, CASE, CODE, EVENT, HOLD, KEY, OPERATION, ORDER, REFUND, SCAN,
+    SEAT, TICKET, TRANSFER,
+};
 
 use super::backend::PriceCache;
 
@@ -127,7 +131,7 @@ fn load(
                 "FROM holds WHERE event_no = ?1 AND account_id = ?2 AND status IN ('ACTIVE', 'PAYMENT_PENDING')"
             );
             let live = db.all(text, &key, rows::hold)?;
-            let text = "SELECT coalesce(sum(seat_count), 0) FROM orders
+            let text = "SELECT coalesce(sum(ticket_count), 0) FROM orders
                  WHERE event_no = ?1 AND account_id = ?2 AND status = 'CONFIRMED'";
             let sold = db.one(text, &key, |row| row.number(0))?.unwrap_or(0);
             let sold = if planted!(SoldNotRead) { 0 } else { sold };
@@ -139,6 +143,75 @@ fn load(
                 snapshot.load_seat(no, seat);
             }
         }
+        Need::Area(no, area) => {
+            let key = [no.0.into(), area.0.into()];
+            let text = select!(AREA, "FROM ga_areas WHERE event_no = ?1 AND position = ?2");
+            if let Some(row) = db.one(text, &key, rows::area)? {
+                let text =
+                    select!(BUCKET, "FROM ga_buckets WHERE event_no = ?1 AND area = ?2 ORDER BY bucket");
+                let buckets = db.all(text, &key, rows::bucket)?;
+                snapshot.load_area(no, row, buckets);
+            }
+        }
+        Need::Due(no) => {
+            let text =
+                "SELECT hold_id FROM holds WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0
+                 AND expires_at <= ?1 AND event_no = ?2 ORDER BY expires_at LIMIT ?3";
+            let values = [snapshot.now_of(no).millis().into(), no.0.into(), DUE_HOLDS_MAX.into()];
+            let due = db.all(text, &values, |row| row.id(0))?;
+            snapshot.load_due(no, due);
+        }
+        need => load_more(db, snapshot, need)?,
+    }
+    Ok(())
+}
+
+/// Rows that a sale at its height needs none of.
+fn load_more(db: Look<'_>, snapshot: &mut Snapshot, need: Need) -> Result<(), StoreError> {
+    match need {
+        Need::Transfer(id) => {
+            let text = select!(TRANSFER, "FROM quota_transfers WHERE transfer_id = ?1");
+            if let Some(transfer) = db.one(text, &[id.0.into()], rows::transfer)? {
+                snapshot.load_transfer(transfer);
+            }
+        }
+        Need::Code(no, code) => {
+            let text = select!(CODE, "FROM access_codes WHERE event_no = ?1 AND code = ?2");
+            if let Some(code) = db.one(text, &[no.0.into(), (&*code).into()], rows::code)? {
+                snapshot.load_code(no, code);
+            }
+        }
+        Need::Allocations(no) => {
+            let text = select!(ALLOCATION, "FROM allocations WHERE event_no = ?1");
+            for allocation in db.all(text, &[no.0.into()], rows::allocation)? {
+                snapshot.load_allocation(no, allocation);
+            }
+        }
+        Need::Refunds(order) => {
+            let text = select!(REFUND, "FROM refunds WHERE order_id = ?1");
+            for refund in db.all(text, &[order.0.into()], rows::refund)? {
+                snapshot.load_refund(refund);
+            }
+        }
+        Need::Tickets(order) => {
+            let text = select!(TICKET, "FROM tickets WHERE order_id = ?1");
+            for ticket in db.all(text, &[order.0.into()], rows::ticket)? {
+                snapshot.load_ticket(ticket);
+            }
+        }
+        Need::Ticket(id) => {
+            let text = select!(TICKET, "FROM tickets WHERE ticket_id = ?1");
+            if let Some(ticket) = db.one(text, &[id.0.into()], rows::ticket)? {
+                snapshot.load_ticket(ticket);
+            }
+        }
+        Need::Scan(no, id) => {
+            let text = select!(SCAN, "FROM scans WHERE event_no = ?1 AND scan_id = ?2");
+            if let Some(scan) = db.one(text, &[no.0.into(), (&*id).into()], rows::scan)? {
+                snapshot.load_scan(scan);
+            }
+        }
+        other => unreachable!("a need without a query: {other:?}"),
     }
     Ok(())
 }

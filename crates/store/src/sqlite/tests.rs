@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use onsale_core::command::{Answer, Command, Outcome, Request};
+use onsale_core::command::{Answer, Command, Outcome, Request, Wish};
 use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder,
 };
@@ -86,7 +86,13 @@ impl Bench {
 
     fn place(&mut self, who: &str, seat: u32) -> onsale_core::id::HoldId {
         let (account, seats) = (account(who), vec![SeatOrdinal(seat)]);
-        match self.run(Command::PlaceHold { event: NO, manifest_version: 1, account, seats }) {
+        match self.run(Command::PlaceHold {
+            event: NO,
+            manifest_version: 1,
+            account,
+            wish: Wish::of_seats(seats),
+            code: None,
+        }) {
             Outcome::HoldPlaced(placed) => placed.hold.id,
             other => panic!("{other:?}"),
         }
@@ -111,6 +117,8 @@ fn policy() -> Policy {
         in_doubt: InDoubt::Keep,
         orphan_seats: OrphanSeats::Allow,
         payment: PaymentMode::AuthorizeThenCapture,
+        ga_max: None,
+        reentry: false,
     }
 }
 
@@ -135,6 +143,9 @@ fn open_event(bench: &mut Bench, seats: u32) {
         price_level_count: 0,
         price_version: 0,
         payment_pending: 0,
+        area_count: 0,
+        ga_in_use: 0,
+        allocation_count: 0,
     };
     let seat = |number: u32| ManifestSeat {
         seat_id: number.to_string(),

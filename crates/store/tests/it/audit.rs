@@ -123,7 +123,7 @@ const DAMAGE: &[(&str, &str, &str)] = &[
     ("I-1", "UPDATE seats SET order_id = zeroblob(16) WHERE ordinal = 0", "ordinal 0"),
     ("I-1", "UPDATE holds SET seats = '[1]' WHERE hold_id = {sold_hold}", "ordinal 0"),
     ("I-2", "UPDATE seats SET {free} WHERE ordinal = 1", "{sold}"),
-    ("I-2", "UPDATE orders SET seat_count = 3 WHERE order_id = {sold}", "{sold}"),
+    ("I-2", "UPDATE orders SET ticket_count = 3 WHERE order_id = {sold}", "{sold}"),
     ("I-3", "UPDATE seats SET hold_expires_at = 1 WHERE ordinal = 2", "ordinal 2"),
     ("I-3", "DELETE FROM holds WHERE hold_id = {held}", "{held}"),
     ("I-4", "UPDATE seats SET {free} WHERE ordinal = 3", "{held}"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onsale_core::command::{Command, Outcome};
+use onsale_core::command::{Command, Outcome, Wish};
 use onsale_core::event::EventStatus;
 use onsale_core::id::{EventNo, HoldId};
 use onsale_core::idempotency::RequestKey;
@@ -161,7 +161,8 @@ fn a_batch_decides_like_its_commands_one_after_the_other() {
         event: no,
         manifest_version: 2,
         account: ada(),
-        seats: ordinals(seats),
+        wish: Wish::of_seats(ordinals(seats)),
+        code: None,
     };
     let set = Command::SetOnSale { event: no, status: EventStatus::Open, actor: "key_1".to_owned() };
     let levels = (0..).zip(PRICES).collect();
@@ -207,8 +208,13 @@ fn a_key_is_one_within_a_batch_and_whatever_the_event() {
         key: Some(RequestKey { id: 5, digest: 5 }),
         ..world.request(command)
     };
-    let other =
-        Command::PlaceHold { event: EventNo(2), manifest_version: 1, account: ada(), seats: ordinals(&[0]) };
+    let other = Command::PlaceHold {
+        event: EventNo(2),
+        manifest_version: 1,
+        account: ada(),
+        wish: Wish::of_seats(ordinals(&[0])),
+        code: None,
+    };
     let lock = world.lock();
     let first = ask(&world.store, keyed(place_hold(&ada(), &[0])), None);
     let same = ask(&world.store, keyed(place_hold(&ada(), &[0])), None);

@@ -22,7 +22,7 @@ fn a_hold_has_all_its_seats_or_none_and_reads_back_as_it_was_told() {
     assert_eq!(placed.hold.total_minor, PRICES[0] + PRICES[1]);
     assert_eq!(placed.hold.expires_at, world.now().plus_ms(policy().hold_ttl_ms));
     let view = world.hold_view(placed.hold.id);
-    assert_eq!(PlacedHold { hold: view.hold, seats: view.seats }, placed);
+    assert_eq!(PlacedHold { hold: view.hold, seats: view.seats, ga: view.ga }, placed);
 
     assert_eq!(world.place(&ben(), &[1, 2]), unavailable(&[1]));
     assert_eq!(world.place(&ben(), &[0, 1, 2]), unavailable(&[0, 1]));

@@ -22,7 +22,7 @@ fn a_manifest_reads_back_as_it_was_put() {
     let mut put: Manifest = manifest(4);
     put.price_levels[0].color = Some("#a03030".to_owned());
     put.sections.push("balcony – “high”".to_owned());
-    put.ga_areas = vec![GaArea { ga_area: "floor".to_owned(), capacity: 900, price_level: 1 }];
+    put.ga_areas = vec![GaArea { ga_area: "floor".to_owned(), capacity: 900, price_level: 1, buckets: 2 }];
     (put.seats[1].accessible, put.seats[2].companion_of) = (true, Some("S-1".to_owned()));
     (put.seats[2].section, put.seats[2].x, put.seats[2].y) = (1, -12.25, 0.1);
     (put.seats[3].restricted_view, put.seats[3].not_for_sale) = (true, true);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onsale_core::command::{Command, Outcome};
+use onsale_core::command::{Command, Outcome, Wish};
 use onsale_core::event::EventStatus;
 use onsale_core::id::EventNo;
 use onsale_core::refusal::Refusal;
@@ -58,7 +58,8 @@ fn an_event_is_made_laid_out_priced_and_opened() {
             event: HALL,
             manifest_version: 2,
             account: ada(),
-            seats: ordinals(&[0]),
+            wish: Wish::of_seats(ordinals(&[0])),
+            code: None,
         })
     };
     assert_eq!(place(), Outcome::Refused(Refusal::NotOnSale), "too early");
@@ -72,8 +73,13 @@ fn an_event_is_made_laid_out_priced_and_opened() {
 #[test]
 fn a_halted_sale_places_no_holds_and_goes_on_when_it_is_opened_again() {
     let world = hall(3, policy());
-    let stale =
-        Command::PlaceHold { event: HALL, manifest_version: 0, account: ada(), seats: ordinals(&[0]) };
+    let stale = Command::PlaceHold {
+        event: HALL,
+        manifest_version: 0,
+        account: ada(),
+        wish: Wish::of_seats(ordinals(&[0])),
+        code: None,
+    };
     assert_eq!(world.submit(stale), Outcome::Refused(Refusal::ManifestChanged));
     assert_eq!(world.place(&ada(), &[3]), Outcome::Refused(Refusal::NotFound));
     set_on_sale(&world, EventStatus::Paused);
@@ -118,13 +124,19 @@ fn events_do_not_touch_each_other() {
         event: EventNo(2),
         manifest_version: 1,
         account: ada(),
-        seats: ordinals(&[0, 1, 2]),
+        wish: Wish::of_seats(ordinals(&[0, 1, 2])),
+        code: None,
     };
     let Outcome::HoldPlaced(placed) = world.submit(other) else { panic!("the other event sells too") };
     assert_eq!(placed.hold.event(), EventNo(2));
     assert_eq!(world.digits(), "10");
-    let nowhere =
-        Command::PlaceHold { event: EventNo(3), manifest_version: 1, account: ada(), seats: ordinals(&[0]) };
+    let nowhere = Command::PlaceHold {
+        event: EventNo(3),
+        manifest_version: 1,
+        account: ada(),
+        wish: Wish::of_seats(ordinals(&[0])),
+        code: None,
+    };
     assert_eq!(world.submit(nowhere), Outcome::Refused(Refusal::NotFound));
     let versions = world.store.read(|db| db.event_versions()).unwrap();
     assert_eq!(versions, [(HALL, 5), (EventNo(2), 5)]);

@@ -5,7 +5,7 @@ mod cut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onsale_core::command::{Command, Decision, Outcome, Request};
+use onsale_core::command::{Command, Decision, Outcome, Request, Wish};
 use onsale_core::id::{EventNo, HoldId};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::time::Timestamp;
@@ -207,7 +207,8 @@ fn a_deadlock_is_tried_again_and_nobody_notices() {
         event: EventNo(5),
         manifest_version: 1,
         account: ada(),
-        seats: vec![onsale_core::id::SeatOrdinal(0)],
+        wish: Wish::of_seats(vec![onsale_core::id::SeatOrdinal(0)]),
+        code: None,
     };
     let queued = [ask(&world.store, request, None), ask(&world.store, world.request(other), None)];
     let look = world.raw();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use onsale_core::command::{Answer, Command, Decision, Outcome, PlacedHold, Request};
+use onsale_core::command::{Answer, Command, Decision, Outcome, PlacedHold, Request, Wish};
 use onsale_core::event::{Event, EventStatus, Policy};
 use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::{AccountId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal, Seed};
@@ -360,7 +360,13 @@ fn open_at(folder: &Path, url: &str, ground: Ground, clock: &Arc<TestClock>) -> 
 }
 
 pub(crate) fn place_hold(account: &AccountId, seats: &[u32]) -> Command {
-    Command::PlaceHold { event: HALL, manifest_version: 1, account: account.clone(), seats: ordinals(seats) }
+    Command::PlaceHold {
+        event: HALL,
+        manifest_version: 1,
+        account: account.clone(),
+        wish: Wish::of_seats(ordinals(seats)),
+        code: None,
+    }
 }
 
 pub(crate) fn checkout(hold: HoldId, account: &AccountId) -> Command {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onsale_core::command::{Answer, Command, Outcome, Request};
+use onsale_core::command::{Answer, Command, Outcome, Request, Wish};
 use onsale_core::event::PaymentMode;
 use onsale_core::gateway::Observation;
 use onsale_core::hold::HoldStatus;
@@ -120,7 +120,13 @@ impl State {
             Action::Hold(buyer, choice) => {
                 let seats = sale.choices[buyer][choice].iter().copied().map(SeatOrdinal).collect();
                 let account = account(BUYERS[buyer]);
-                let command = Command::PlaceHold { event: HALL, manifest_version: 1, account, seats };
+                let command = Command::PlaceHold {
+                    event: HALL,
+                    manifest_version: 1,
+                    account,
+                    wish: Wish::of_seats(seats),
+                    code: None,
+                };
                 let outcome = self.decide(command);
                 self.left.holds -= u8::from(matches!(outcome, Outcome::HoldPlaced(_)));
                 Some(outcome)

@@ -85,5 +85,5 @@ fn nothing_is_sold_on_broken_books() {
         })
     };
     assert!(!order(|order| order.total.amount_minor = 1_999), "a total that isn't what the seats cost");
-    assert!(!order(|order| order.seat_count = 1), "an order of fewer seats than are held");
+    assert!(!order(|order| order.ticket_count = 1), "an order of fewer seats than are held");
 }

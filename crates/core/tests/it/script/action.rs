@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use onsale_core::command::{Answer, Command, Request};
+use onsale_core::command::{Answer, Command, Request, Wish};
 use onsale_core::event::EventStatus;
 use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::{CaseId, EventNo, HoldId, OperationId, OrderId, Seed};
@@ -61,7 +61,13 @@ impl Page {
                 let seats = words.seats().into_iter().map(|label| self.ordinal(label)).collect();
                 let read = words.take("reading").then(|| words.number() as u32);
                 let manifest_version = read.unwrap_or(self.world.hall().manifest_version);
-                Command::PlaceHold { event: HALL, manifest_version, account, seats }
+                Command::PlaceHold {
+                    event: HALL,
+                    manifest_version,
+                    account,
+                    wish: Wish::of_seats(seats),
+                    code: None,
+                }
             }
             "pays" => Command::Checkout {
                 hold: self.hold(words.next()),

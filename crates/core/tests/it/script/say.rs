@@ -24,7 +24,10 @@ impl Page {
             Outcome::HoldPlaced(placed) => {
                 let seats: Vec<SeatOrdinal> = placed.seats.iter().map(|seat| seat.0).collect();
                 assert_eq!(seats, placed.hold.seats, "every seat is told with its price");
-                let total: i64 = placed.seats.iter().map(|seat| seat.2).sum();
+                let seats: i64 = placed.seats.iter().map(|seat| seat.2).sum();
+                let ga: i64 =
+                    placed.ga.iter().map(|(_, quantity, _, price)| i64::from(*quantity) * price).sum();
+                let total = seats + ga;
                 assert_eq!(total, placed.hold.total_minor, "the prices make the total");
                 let Hold { status, order, grace_used, in_doubt, .. } = &placed.hold;
                 let fresh =
@@ -52,6 +55,11 @@ impl Page {
             }
             Outcome::Judged(verdict) => verdict_text(*verdict).to_owned(),
             Outcome::CaseActed => "acted".to_owned(),
+            Outcome::AllocationMade(no) => format!("allocation {}", no.0),
+            Outcome::BucketAdded(no) => format!("bucket {}", no.0),
+            Outcome::SeatsSetAside | Outcome::AccessCodeSet | Outcome::CapacitySet => "set".to_owned(),
+            Outcome::TransferBegun(_) | Outcome::RefundBegun(_) => "begun".to_owned(),
+            Outcome::TransferEnded => "ended".to_owned(),
             Outcome::Refused(refusal) => self.refusal_text(refusal),
         };
         said + again
@@ -66,6 +74,13 @@ impl Page {
                 return format!("unavailable {}", labels.join(" "));
             }
             Refusal::NotReady(why) | Refusal::ActionNotPossible(why) => return format!("no: {why}"),
+            Refusal::AccessCodeInvalid(why) | Refusal::NotRefundable(why) => return format!("no: {why}"),
+            Refusal::AccessCodeExhausted { limit, in_use } => {
+                return format!("code used up, {in_use} of {limit}");
+            }
+            Refusal::RefundTooLarge { left_minor } => return format!("too large, {left_minor} left"),
+            Refusal::NotEnoughAvailable { .. } => "not enough available",
+            Refusal::RefundPending => "refund pending",
             Refusal::KeyReused => "key reused",
             Refusal::NotFound => "not found",
             Refusal::EventPaused => "paused",

@@ -176,7 +176,7 @@ async fn each_operation_sends_its_form_under_its_key() {
     let seen = stripe.capture("pi_1", OPERATION, eur(1250)).await;
     assert_eq!(seen, Ok(observation(IntentState::Captured, 0)));
     assert_eq!(stripe.cancel("pi_1", OPERATION).await, Ok(observation(IntentState::Voided, 0)));
-    let seen = stripe.refund("pi_1", OPERATION, eur(300)).await;
+    let seen = stripe.refund("pi_1", OPERATION, eur(300), 0).await;
     assert_eq!(seen, Ok(observation(IntentState::Captured, 300)));
     assert_eq!(stripe.query("pi_1").await, Ok(observation(IntentState::Captured, 1250)));
 
@@ -353,7 +353,7 @@ async fn refunds_end_by_their_own_status_and_are_read_back() {
         (refund("odd"), GatewayError::Misconfigured("re_1: unknown status \"odd\"".into())),
     ] {
         let stub = Stub::new([Answer::Json(200, answer)]).await;
-        assert_eq!(stub.stripe.refund("pi_1", OPERATION, eur(1)).await, Err(expected));
+        assert_eq!(stub.stripe.refund("pi_1", OPERATION, eur(1), 0).await, Err(expected));
     }
 
     // Money was given back, whatever becomes of the look at it.
@@ -365,7 +365,7 @@ async fn refunds_end_by_their_own_status_and_are_read_back() {
         (200, json!({})),
     ] {
         let stub = Stub::new([Answer::Json(200, refund("succeeded")), Answer::Json(status, body)]).await;
-        let seen = stub.stripe.refund("pi_1", OPERATION, eur(1)).await;
+        let seen = stub.stripe.refund("pi_1", OPERATION, eur(1), 0).await;
         assert!(matches!(seen, Err(GatewayError::NoAnswer(_))), "{status}: {seen:?}");
     }
 }
@@ -376,7 +376,7 @@ async fn what_can_not_be_asked_is_not_sent() {
     for reference in ["", "pi_1/capture", "../v1/refunds", "pi_1?x=1", "pi 1", &"p".repeat(256)] {
         let seen = stub.stripe.query(reference).await;
         assert!(matches!(seen, Err(GatewayError::Misconfigured(_))), "{reference}: {seen:?}");
-        let seen = stub.stripe.refund(reference, OPERATION, eur(1)).await;
+        let seen = stub.stripe.refund(reference, OPERATION, eur(1), 0).await;
         assert!(matches!(seen, Err(GatewayError::Misconfigured(_))), "{reference}: {seen:?}");
     }
     let seen = stub.stripe.capture("pi_1", OPERATION, money(1255, "KWD")).await;

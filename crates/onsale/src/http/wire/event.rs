@@ -47,6 +47,12 @@ pub(crate) struct PolicyJson {
     /// `authorize_then_capture` or `charge`. Default `authorize_then_capture`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) payment: Option<String>,
+    /// Most places held and sold in all standing areas together. Default: as many as the areas take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ga_max: Option<u32>,
+    /// Whether who has left may come in again. Default false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reentry: Option<bool>,
 }
 
 /// A new event.
@@ -124,6 +130,8 @@ impl EventJson {
                 in_doubt: Some(policy.in_doubt.word().to_owned()),
                 orphan_seats: Some(policy.orphan_seats.word().to_owned()),
                 payment: Some(policy.payment.word().to_owned()),
+                ga_max: policy.ga_max,
+                reentry: Some(policy.reentry),
             },
             version: event.version,
             manifest_version: event.manifest_version,

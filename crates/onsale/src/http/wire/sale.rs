@@ -17,12 +17,39 @@ pub(crate) struct PricedSeatJson {
 pub(crate) struct NewHoldJson {
     /// Seat ids.
     pub(crate) seats: Option<Vec<String>>,
-    /// Standing places; not sold by this version.
-    #[schema(value_type = Option<Object>)]
-    pub(crate) ga: Option<serde_json::Value>,
+    /// Standing places.
+    pub(crate) ga: Option<Vec<WishedPlacesJson>>,
     /// Seats chosen for the buyer; not offered by this version.
     #[schema(value_type = Option<Object>)]
     pub(crate) best_available: Option<serde_json::Value>,
+    /// Opens an allocation, or the sale before it begins.
+    pub(crate) access_code: Option<String>,
+}
+
+/// Standing places to be held.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WishedPlacesJson {
+    pub(crate) ga_area: String,
+    /// How many, 1 or more.
+    pub(crate) quantity: u32,
+}
+
+/// Standing places with the price of each.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PricedPlacesJson {
+    pub(crate) ga_area: String,
+    pub(crate) quantity: u32,
+    pub(crate) price_level: String,
+    /// Of each place.
+    pub(crate) amount_minor: i64,
+}
+
+/// How many places of a standing area anyone can have.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AreaAvailableJson {
+    pub(crate) ga_area: String,
+    pub(crate) available: i64,
 }
 
 /// A hold.
@@ -35,8 +62,7 @@ pub(crate) struct HoldJson {
     pub(crate) status: &'static str,
     pub(crate) expires_at: String,
     pub(crate) seats: Vec<PricedSeatJson>,
-    #[schema(value_type = Vec<Object>)]
-    pub(crate) ga: Vec<serde_json::Value>,
+    pub(crate) ga: Vec<PricedPlacesJson>,
     pub(crate) total_minor: i64,
     pub(crate) currency: String,
     pub(crate) price_version: u32,
@@ -83,9 +109,10 @@ pub(crate) struct OrderJson {
     /// A state named `…_PENDING` is not done.
     pub(crate) payment_status: &'static str,
     pub(crate) seats: Vec<PricedSeatJson>,
-    #[schema(value_type = Vec<Object>)]
-    pub(crate) ga: Vec<serde_json::Value>,
+    pub(crate) ga: Vec<PricedPlacesJson>,
     pub(crate) total_minor: i64,
+    /// Given back so far, by the provider's proof.
+    pub(crate) refunded_minor: i64,
     pub(crate) currency: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_action: Option<NextActionJson>,
@@ -98,8 +125,7 @@ pub(crate) struct SeatsJson {
     pub(crate) epoch: u64,
     /// One digit for each seat by ordinal: 0 available, 1 held, 2 sold, 3 not for sale.
     pub(crate) states: String,
-    #[schema(value_type = Vec<Object>)]
-    pub(crate) ga: Vec<serde_json::Value>,
+    pub(crate) ga: Vec<AreaAvailableJson>,
     /// False while the event's database can't be reached: this is then the last map known, and no seat can be held.
     pub(crate) bookable: bool,
 }
@@ -110,6 +136,8 @@ pub(crate) struct SeatChangesJson {
     pub(crate) version: u64,
     /// Ordinal and digit.
     pub(crate) changes: Vec<(u32, u8)>,
+    /// The standing areas as they are now.
+    pub(crate) ga: Vec<AreaAvailableJson>,
     /// False while the event's database can't be reached.
     pub(crate) bookable: bool,
 }

@@ -7,6 +7,8 @@ CREATE FUNCTION each_of(list text) RETURNS TABLE (value bigint) LANGUAGE sql IMM
   $$ SELECT item::bigint FROM jsonb_array_elements_text(list::jsonb) AS item $$;
 CREATE FUNCTION each_of(object text, path text) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$ SELECT item::bigint FROM jsonb_array_elements_text(coalesce(object::jsonb -> substr(path, 3), '[]')) AS item $$;
+CREATE FUNCTION json_objects(list text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$ SELECT item::text FROM jsonb_array_elements(list::jsonb) AS item $$;
 CREATE FUNCTION json_array_length(list text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$ SELECT jsonb_array_length(list::jsonb) $$;
 CREATE FUNCTION json_extract(object text, path text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
@@ -36,6 +38,8 @@ CREATE TABLE events (
   in_doubt            text    NOT NULL CHECK (in_doubt IN ('keep', 'release')),
   orphan_seats        text    NOT NULL CHECK (orphan_seats IN ('allow', 'avoid')),
   payment             text    NOT NULL CHECK (payment IN ('authorize_then_capture', 'charge')),
+  ga_max              bigint  CHECK (ga_max >= 0),
+  reentry             smallint NOT NULL CHECK (reentry IN (0, 1)),
   -- The point of order: the fence, the clock that never runs backwards, the number of the last log entry.
   epoch               bigint  NOT NULL,
   clock               bigint  NOT NULL,
@@ -45,13 +49,16 @@ CREATE TABLE events (
   price_level_count   integer NOT NULL CHECK (price_level_count >= 0),
   price_version       bigint  NOT NULL CHECK (price_version >= 0),
   payment_pending     bigint  NOT NULL CHECK (payment_pending >= 0),
+  area_count          integer NOT NULL CHECK (area_count >= 0),
+  ga_in_use           bigint  NOT NULL CHECK (ga_in_use >= 0),
+  allocation_count    integer NOT NULL CHECK (allocation_count >= 0),
   -- The home the event has moved to, or comes from until it has arrived. Nothing of it is decided here meanwhile.
   elsewhere           text
 ) WITH (fillfactor = 10);
 
 -- The house: orders what belongs to no event.
 INSERT INTO events VALUES (0, '00000000-0000-0000-0000-000000000000', 'house', 'XXX', 0, NULL, NULL, 'UTC', 0, 'CLOSED', 1, 0, 1, 1, 1,
-  1, 'open', 'fifo', 1, 'keep', 'allow', 'authorize_then_capture', 1, 0, 0, 0, 0, 0, 0, 0, NULL);
+  1, 'open', 'fifo', 1, 'keep', 'allow', 'authorize_then_capture', NULL, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
 
 CREATE TABLE price_levels (
   event_no integer NOT NULL,
@@ -97,10 +104,62 @@ CREATE TABLE ga_areas (
   event_no    integer NOT NULL,
   position    integer NOT NULL,
   ga_area     text    NOT NULL,
-  capacity    bigint  NOT NULL CHECK (capacity > 0),
+  capacity    bigint  NOT NULL CHECK (capacity >= 0),
   price_level integer NOT NULL,
   PRIMARY KEY (event_no, position),
   UNIQUE (event_no, ga_area)
+);
+
+-- A standing area's capacity is that of its buckets and what is in flight between them (R-96). They change with each hold.
+CREATE TABLE ga_buckets (
+  event_no   integer NOT NULL,
+  area       integer NOT NULL,
+  bucket     integer NOT NULL,
+  capacity   bigint  NOT NULL CHECK (capacity >= 0),
+  held       bigint  NOT NULL CHECK (held >= 0),
+  sold       bigint  NOT NULL CHECK (sold >= 0),
+  allocation integer,
+  version    bigint  NOT NULL,
+  PRIMARY KEY (event_no, area, bucket),
+  CHECK (held + sold <= capacity)
+) WITH (fillfactor = 10);
+
+CREATE TABLE quota_transfers (
+  transfer_id uuid    NOT NULL PRIMARY KEY,
+  event_no    integer NOT NULL,
+  area        integer NOT NULL,
+  from_bucket integer NOT NULL,
+  to_bucket   integer NOT NULL CHECK (to_bucket <> from_bucket),
+  quantity    bigint  NOT NULL CHECK (quantity > 0),
+  status      text    NOT NULL CHECK (status IN ('IN_FLIGHT', 'ARRIVED', 'RETURNED')),
+  actor       text    NOT NULL,
+  created_at  bigint  NOT NULL,
+  ended_at    bigint,
+  CHECK ((status = 'IN_FLIGHT') = (ended_at IS NULL))
+);
+CREATE INDEX quota_transfers_in_flight ON quota_transfers (created_at) WHERE status = 'IN_FLIGHT';
+
+CREATE TABLE allocations (
+  event_no   integer NOT NULL,
+  allocation integer NOT NULL CHECK (allocation > 0),
+  name       text    NOT NULL,
+  created_at bigint  NOT NULL,
+  PRIMARY KEY (event_no, allocation),
+  UNIQUE (event_no, name)
+);
+
+CREATE TABLE access_codes (
+  event_no       integer  NOT NULL,
+  code           text     NOT NULL,
+  allocation     integer,
+  presale        smallint NOT NULL CHECK (presale IN (0, 1)),
+  tickets_max    bigint   NOT NULL CHECK (tickets_max > 0),
+  tickets_in_use bigint   NOT NULL CHECK (tickets_in_use >= 0),
+  valid_from     bigint,
+  valid_until    bigint,
+  revoked_at     bigint,
+  created_at     bigint   NOT NULL,
+  PRIMARY KEY (event_no, code)
 );
 
 -- Whose each seat is. The key makes "two owners" unwritable; the checks tie the status to its owner. No index but the key, and
@@ -114,6 +173,7 @@ CREATE TABLE seats (
   order_id        uuid,
   price_level     integer  NOT NULL,
   version         bigint   NOT NULL,
+  allocation      integer, -- the party it is set aside for
   PRIMARY KEY (event_no, ordinal),
   CHECK ((status IN (1, 2)) = (hold_id IS NOT NULL)),
   CHECK ((status = 1) = (hold_expires_at IS NOT NULL)),
@@ -129,6 +189,8 @@ CREATE TABLE holds (
   first_expires_at bigint   NOT NULL,
   created_at       bigint   NOT NULL,
   seats            text     NOT NULL, -- JSON list of ordinals, ascending
+  ga               text     NOT NULL, -- JSON list of places: {"a": area, "b": bucket, "q": how many}
+  code             text,
   price_version    bigint   NOT NULL,
   total_minor      bigint   NOT NULL CHECK (total_minor >= 0),
   order_id         uuid,
@@ -151,7 +213,10 @@ CREATE TABLE orders (
   amount_minor   bigint  NOT NULL CHECK (amount_minor >= 0),
   currency       text    NOT NULL,
   price_version  bigint  NOT NULL,
-  seat_count     bigint  NOT NULL CHECK (seat_count > 0),
+  ticket_count   bigint  NOT NULL CHECK (ticket_count >= 0), -- seats and places, less what was given back
+  returned_seats text    NOT NULL,
+  returned_ga    text    NOT NULL,
+  ticketed       smallint NOT NULL CHECK (ticketed IN (0, 1)),
   status         text    NOT NULL CHECK (status IN ('AWAITING_PAYMENT', 'CONFIRMED', 'CANCELLED', 'EXPIRED')),
   payment_status text    NOT NULL CHECK (payment_status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN', 'AUTHORIZED', 'DECLINED',
                                          'CAPTURED', 'VOID_PENDING', 'VOIDED', 'REFUND_PENDING', 'REFUNDED')),
@@ -164,6 +229,9 @@ CREATE TABLE orders (
   CHECK (status NOT IN ('AWAITING_PAYMENT', 'EXPIRED') OR paid_by IS NULL)
 );
 CREATE INDEX orders_sold ON orders (event_no, account_id) WHERE status = 'CONFIRMED';
+-- What the issuer of tickets has to do: money that is there by proof, and no tickets yet (R-79).
+CREATE INDEX orders_to_ticket ON orders (confirmed_at)
+  WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0;
 
 CREATE TABLE operations (
   operation_id         uuid    NOT NULL PRIMARY KEY,
@@ -176,6 +244,7 @@ CREATE TABLE operations (
   reference            text,
   amount_minor         bigint  NOT NULL CHECK (amount_minor >= 0),
   currency             text    NOT NULL,
+  base_minor           bigint  NOT NULL CHECK (base_minor >= 0),
   payment_method_token text,
   next_action_url      text,
   failure_code         text,
@@ -192,6 +261,58 @@ CREATE UNIQUE INDEX operations_live ON operations (order_id, kind, coalesce(targ
   WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN');
 CREATE UNIQUE INDEX operations_reference ON operations (reference) WHERE kind = 'AUTHORIZE' AND reference IS NOT NULL;
 CREATE INDEX operations_due ON operations (due_at) WHERE status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN');
+
+CREATE TABLE refunds (
+  operation_id uuid     NOT NULL PRIMARY KEY,
+  event_no     integer  NOT NULL,
+  order_id     uuid     NOT NULL,
+  reason       text     NOT NULL,
+  resell       smallint NOT NULL CHECK (resell IN (0, 1)),
+  seats        text     NOT NULL,
+  ga           text     NOT NULL,
+  actor        text     NOT NULL,
+  created_at   bigint   NOT NULL
+);
+CREATE INDEX refunds_of_order ON refunds (order_id);
+
+-- One for each seat and place of an order that is paid for by proof.
+CREATE TABLE tickets (
+  ticket_id     uuid     NOT NULL PRIMARY KEY,
+  event_no      integer  NOT NULL,
+  order_id      uuid     NOT NULL,
+  ordinal       integer,
+  area          integer,
+  generation    integer  NOT NULL CHECK (generation BETWEEN 1 AND 65535),
+  status        text     NOT NULL CHECK (status IN ('VALID', 'SUSPENDED', 'REVOKED')),
+  inside        smallint NOT NULL CHECK (inside IN (0, 1)),
+  admissions    bigint   NOT NULL CHECK (admissions >= 0),
+  admitted_at   bigint,
+  admitted_gate text,
+  issued_at     bigint   NOT NULL,
+  version       bigint   NOT NULL,
+  CHECK ((ordinal IS NULL) <> (area IS NULL)),
+  CHECK ((admissions = 0) = (admitted_at IS NULL)),
+  CHECK (inside = 0 OR admissions > 0)
+);
+CREATE INDEX tickets_of_order ON tickets (order_id);
+-- A seat has one ticket that is not revoked: nobody shares a chair.
+CREATE UNIQUE INDEX tickets_of_seat ON tickets (event_no, ordinal) WHERE ordinal IS NOT NULL AND status <> 'REVOKED';
+
+CREATE TABLE scans (
+  event_no       integer  NOT NULL,
+  scan_id        text     NOT NULL,
+  ticket_id      uuid     NOT NULL,
+  generation     integer  NOT NULL,
+  direction      text     NOT NULL CHECK (direction IN ('IN', 'OUT')),
+  gate           text     NOT NULL,
+  scanned_at     bigint   NOT NULL,
+  received_at    bigint   NOT NULL,
+  result         text     NOT NULL CHECK (result IN ('ADMIT', 'ALREADY_USED', 'REVOKED', 'WRONG_EVENT', 'INVALID', 'EXITED', 'NOT_INSIDE')),
+  let_in_offline smallint NOT NULL CHECK (let_in_offline IN (0, 1)),
+  PRIMARY KEY (event_no, scan_id)
+);
+CREATE INDEX scans_of_ticket ON scans (ticket_id);
+CREATE INDEX scans_in_conflict ON scans (event_no, received_at) WHERE let_in_offline = 1 AND result <> 'ADMIT';
 
 CREATE TABLE cases (
   case_id       uuid    NOT NULL PRIMARY KEY,

@@ -23,7 +23,7 @@ pub(super) fn prices(link: &Link, no: EventNo, version: u32, table: &PriceTable)
 
 /// Lays out an event's seats anew. The event is a draft, so none of them has an owner.
 pub(super) fn manifest(link: &Link, no: EventNo, manifest: &Manifest) -> Parsed<()> {
-    for table in ["seats", "manifest_seats", "sections", "price_levels", "ga_areas"] {
+    for table in ["seats", "manifest_seats", "sections", "price_levels", "ga_areas", "ga_buckets"] {
         link.batch(&format!("DELETE FROM {table} WHERE event_no = {}", no.0))?;
     }
     let mut levels = Rows::new(&PRICE_LEVELS_NEW);
@@ -38,7 +38,13 @@ pub(super) fn manifest(link: &Link, no: EventNo, manifest: &Manifest) -> Parsed<
     for (position, area) in (0u32..).zip(&manifest.ga_areas) {
         areas.push(cells![no.0, position, &area.ga_area, area.capacity, area.price_level]);
     }
-    write_rows(link, [levels, sections, areas])?;
+    let mut buckets = Rows::new(&GA_BUCKETS_NEW);
+    for (position, area) in (0u32..).zip(&manifest.ga_areas) {
+        for (bucket, capacity) in (0u32..).zip(area.bucket_capacities()) {
+            buckets.push(cells![no.0, position, bucket, capacity, 0u32, 0u32, None::<u32>, 0u64]);
+        }
+    }
+    write_rows(link, [levels, sections, areas, buckets])?;
     for (chunk, first) in manifest.seats.chunks(BULK_ROWS_MAX).zip((0u32..).step_by(BULK_ROWS_MAX)) {
         let (mut printed, mut state) = (Rows::new(&MANIFEST_SEATS_NEW), Rows::new(&SEATS_NEW));
         for (ordinal, seat) in (first..).zip(chunk) {

@@ -23,7 +23,7 @@ pub(super) fn prices(
 
 /// Lays out an event's seats anew. The event is a draft, so none of them has an owner.
 pub(super) fn manifest(db: &Connection, no: EventNo, manifest: &Manifest) -> Result<(), StoreError> {
-    for table in ["seats", "manifest_seats", "sections", "price_levels", "ga_areas"] {
+    for table in ["seats", "manifest_seats", "sections", "price_levels", "ga_areas", "ga_buckets"] {
         db.execute(&format!("DELETE FROM {table} WHERE event_no = ?1"), [no.0])?;
     }
     let mut statement = db.prepare_cached("INSERT INTO price_levels VALUES (?1, ?2, ?3, ?4)")?;
@@ -38,9 +38,16 @@ pub(super) fn manifest(db: &Connection, no: EventNo, manifest: &Manifest) -> Res
     for (position, area) in manifest.ga_areas.iter().enumerate() {
         statement.execute(params![no.0, position as i64, area.ga_area, area.capacity, area.price_level])?;
     }
+    let mut statement = db.prepare_cached("INSERT INTO ga_buckets VALUES (?1, ?2, ?3, ?4, 0, 0, NULL, 0)")?;
+    for (position, area) in manifest.ga_areas.iter().enumerate() {
+        for (bucket, capacity) in area.bucket_capacities().enumerate() {
+            statement.execute(params![no.0, position as i64, bucket as i64, capacity])?;
+        }
+    }
     let mut printed = db
         .prepare_cached("INSERT INTO manifest_seats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
-    let mut state = db.prepare_cached("INSERT INTO seats VALUES (?1, ?2, ?3, NULL, NULL, NULL, ?4, 0)")?;
+    let mut state =
+        db.prepare_cached("INSERT INTO seats VALUES (?1, ?2, ?3, NULL, NULL, NULL, ?4, 0, NULL)")?;
     for (ordinal, seat) in manifest.seats.iter().enumerate() {
         printed.execute(params![
             no.0,

@@ -47,7 +47,8 @@ fn ornate() -> Manifest {
     manifest.seats[1].row = "Ränge \u{1f3ab} \u{b}\u{c}\u{8}\u{1}".to_owned();
     manifest.seats[2].companion_of = Some("S-3".to_owned());
     (manifest.seats[2].accessible, manifest.seats[3].restricted_view) = (true, true);
-    manifest.ga_areas = vec![GaArea { ga_area: "lawn".to_owned(), capacity: 4_000, price_level: 1 }];
+    manifest.ga_areas =
+        vec![GaArea { ga_area: "lawn".to_owned(), capacity: 4_000, price_level: 1, buckets: 2 }];
     manifest
 }
 

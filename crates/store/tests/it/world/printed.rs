@@ -25,6 +25,8 @@ pub(crate) fn policy() -> Policy {
         in_doubt: InDoubt::Keep,
         orphan_seats: OrphanSeats::Allow,
         payment: PaymentMode::AuthorizeThenCapture,
+        ga_max: None,
+        reentry: false,
     }
 }
 
@@ -48,6 +50,9 @@ pub(crate) fn draft(no: EventNo, policy: Policy) -> Event {
         price_level_count: 0,
         price_version: 0,
         payment_pending: 0,
+        area_count: 0,
+        ga_in_use: 0,
+        allocation_count: 0,
     }
 }
 
