@@ -140,7 +140,7 @@ const DAMAGE: &[(&str, &str, &str)] = &[
         "I-10",
         "DROP INDEX operations_live;
          INSERT INTO operations SELECT randomblob(16), event_no, order_id, 9, kind, status, target, NULL, amount_minor,
-           currency, NULL, NULL, NULL, 0, 0, 0, 0 FROM operations WHERE operation_id = {attempt}",
+           currency, 0, NULL, NULL, NULL, 0, 0, 0, 0 FROM operations WHERE operation_id = {attempt}",
         "{pending}",
     ),
     ("I-10", "UPDATE operations SET target = {late} WHERE operation_id = {capture}", "{late}"),

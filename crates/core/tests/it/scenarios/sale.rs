@@ -57,7 +57,7 @@ fn the_manifest_is_frozen_by_the_first_opening() {
     check(
         "hall A1 price 1000; draft
         1s operator replaces -> manifest 2
-        1s operator opens -> no: the event has no seats: put a manifest first",
+        1s operator opens -> no: the event has nothing to sell: put a manifest first",
     );
 }
 

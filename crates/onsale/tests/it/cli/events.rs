@@ -44,7 +44,7 @@ fn an_event_is_set_up_while_nobody_serves() {
     let list: Value = serde_json::from_str(&run(&["event", "list", "--json"]).ok()).expect("JSON");
     assert_eq!(list.as_array().expect("a list").len(), 2);
 
-    run(&["event", "open", id]).refused("the event has no seats");
+    run(&["event", "open", id]).refused("the event has nothing to sell");
     run(&["event", "pause", id]).refused("has never been opened");
     run(&["event", "prices", id, "Stalls=2500"]).refused("import a manifest first");
     let file = folder.path().join("seats.csv").display().to_string();

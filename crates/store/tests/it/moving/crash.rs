@@ -7,7 +7,7 @@ use onsale_store::{MoveError, Step, SubmitError, cancel_move};
 
 use crate::world::{HALL, account, picture, place_hold};
 
-use super::Installation;
+use super::{Installation, TABLES};
 
 /// Runs something that tells its steps, to its end or until it has told so many; the last it told, if it was stopped.
 fn stopped_after<R>(steps: usize, work: impl FnOnce(&mut dyn FnMut(Step)) -> R) -> Option<Step> {
@@ -23,6 +23,9 @@ fn stopped_after<R>(steps: usize, work: impl FnOnce(&mut dyn FnMut(Step)) -> R) 
     let done = catch_unwind(AssertUnwindSafe(|| work(&mut tell)));
     if done.is_err() { last } else { None }
 }
+
+/// The step at which everything has arrived: the audit, the record and the freezing come first, then a copy of each table.
+const ARRIVED: usize = 3 + TABLES.len() + 1 + 1;
 
 fn stopped_move(all: &Installation, event: EventId, to: &str, steps: usize) -> Option<Step> {
     stopped_after(steps, |told| all.try_move(event, to, told).expect("it moves as far as it goes"))
@@ -103,7 +106,7 @@ fn an_undoing_that_stopped_is_done_again_or_the_move_is_resumed() {
     let (event, before) = (all.event(), picture(&all.world.store, HALL));
     for steps in 1.. {
         // Until everything has arrived.
-        let whole = stopped_move(&all, event, "east", 18).expect("it isn't done yet");
+        let whole = stopped_move(&all, event, "east", ARRIVED).expect("it isn't done yet");
         assert!(matches!(whole, Step::Arrived { .. }), "{whole:?}");
         let undoing =
             |told: &mut dyn FnMut(Step)| cancel_move(&all.options(), event, told).expect("it is undone");
@@ -111,7 +114,7 @@ fn an_undoing_that_stopped_is_done_again_or_the_move_is_resumed() {
         all.cancel(event).expect("it is undone");
         assert_eq!(picture(&all.world.store, HALL), before, "stopped after {last:?}");
 
-        stopped_move(&all, event, "east", 18);
+        stopped_move(&all, event, "east", ARRIVED);
         stopped_after(steps, |told| cancel_move(&all.options(), event, told).expect("it is undone"));
         all.move_to(event, "east");
         all.go_to("east");
