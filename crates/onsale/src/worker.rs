@@ -3,6 +3,7 @@
 
 pub(crate) mod expirer;
 pub(crate) mod payments;
+pub(crate) mod quota;
 pub(crate) mod reconciler;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::desk::HomeNo;
 /// How often each worker looks, all in one place.
 const EXPIRER_EVERY: Duration = Duration::from_millis(500);
 const PAYMENTS_EVERY: Duration = Duration::from_millis(500);
+const QUOTA_EVERY: Duration = Duration::from_millis(500);
 const RECONCILER_EVERY: Duration = Duration::from_secs(5);
 /// How often the server reads what other processes have committed, from each home.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -38,6 +40,8 @@ pub(crate) fn start(app: &Arc<App>) -> JoinSet<()> {
         workers.spawn(async move { on_duty(&shared, home, EXPIRER_EVERY, expirer::pass).await });
         let shared = Arc::clone(app);
         workers.spawn(async move { payments::run(&shared, home, PAYMENTS_EVERY).await });
+        let shared = Arc::clone(app);
+        workers.spawn(async move { on_duty(&shared, home, QUOTA_EVERY, quota::pass).await });
         let shared = Arc::clone(app);
         workers.spawn(async move { on_duty(&shared, home, RECONCILER_EVERY, reconciler::pass).await });
     }

@@ -33,7 +33,7 @@ pub use names::Named;
 pub use postgres::{Duty, HomeOptions};
 pub use read::{
     CallbackDue, CaseView, DirectoryLine, EventReport, HoldView, ManifestView, OperationView, OrderView,
-    Reader, SeatChanges, SeatDigits,
+    Reader, RefundView, SeatChanges, SeatDigits,
 };
 pub use sqlite::{Ground, Options, audit_folder, backup_folder};
 pub use store::{Store, WriterFigures, audit_url};

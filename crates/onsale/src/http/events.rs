@@ -192,7 +192,10 @@ fn as_made(event: Event) -> Event {
     }
 }
 
-async fn sale_with_seats(app: &Arc<App>, id: EventId) -> Result<(Arc<Sale>, Arc<ManifestIndex>), Problem> {
+pub(super) async fn sale_with_seats(
+    app: &Arc<App>,
+    id: EventId,
+) -> Result<(Arc<Sale>, Arc<ManifestIndex>), Problem> {
     let sale = app.sale(id).await?.ok_or_else(not_found)?;
     let missing = || Problem::new(Code::ActionNotPossible, "The event has no seats: put a manifest first.");
     let manifest = sale.manifest.clone().ok_or_else(missing)?;
@@ -251,8 +254,8 @@ async fn set_on_sale(
 }
 
 #[derive(Serialize, ToSchema)]
-struct SeatsSetJson {
-    seats: usize,
+pub(super) struct SeatsSetJson {
+    pub(super) seats: usize,
 }
 
 /// Keeps seats from sale, or puts them on sale; all or none.
@@ -273,22 +276,8 @@ async fn set_seats_status(
             false
         }
     };
-    if body.seats.is_empty() || body.seats.len() > SEATS_SET_MAX {
-        errors.push(FieldError::new("/seats", format!("name 1 to {SEATS_SET_MAX} seats")));
-    }
     let (_, manifest) = sale_with_seats(&app, id).await?;
-    let mut seats: Vec<SeatOrdinal> = Vec::with_capacity(body.seats.len());
-    for (index, name) in body.seats.iter().enumerate() {
-        match manifest.ordinal(name) {
-            Some(ordinal) => seats.push(ordinal),
-            None => errors.push(FieldError::new(format!("/seats/{index}"), "the event has no such seat")),
-        }
-    }
-    if !errors.is_empty() {
-        return Err(Problem::validation(errors));
-    }
-    seats.sort_unstable();
-    seats.dedup();
+    let seats = named_seats(&manifest, &body.seats, errors)?;
     let count = seats.len();
     let command = Command::SetSeatsStatus {
         event: id.event(),
@@ -302,6 +291,30 @@ async fn set_seats_status(
         Outcome::Refused(refusal) => Err(refused_seats(&refusal, &manifest)),
         other => unreachable!("seats are set or refused: {other:?}"),
     }
+}
+
+/// The ordinals of seats that an operator names, ascending, beside faults that were found before.
+pub(super) fn named_seats(
+    manifest: &ManifestIndex,
+    names: &[String],
+    mut errors: Vec<FieldError>,
+) -> Result<Vec<SeatOrdinal>, Problem> {
+    if names.is_empty() || names.len() > SEATS_SET_MAX {
+        errors.push(FieldError::new("/seats", format!("name 1 to {SEATS_SET_MAX} seats")));
+    }
+    let mut seats: Vec<SeatOrdinal> = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        match manifest.ordinal(name) {
+            Some(ordinal) => seats.push(ordinal),
+            None => errors.push(FieldError::new(format!("/seats/{index}"), "the event has no such seat")),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Problem::validation(errors));
+    }
+    seats.sort_unstable();
+    seats.dedup();
+    Ok(seats)
 }
 
 /// Counts and money.

@@ -19,7 +19,8 @@ use crate::app::{App, AppError};
 
 use super::problem::{Problem, page, unknown_method, unknown_route};
 use super::{
-    callbacks, cases, docs, events, health, holds, keys, manifest, orders, seats, sessions, test_mode,
+    access, callbacks, cases, docs, events, ga, health, holds, keys, manifest, orders, refunds, seats,
+    sessions, test_mode,
 };
 
 /// How long a refusal at the door is held back. A client that comes again at once, whatever it was told, would otherwise
@@ -44,6 +45,9 @@ fn operator_only_routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .merge(events::operator_routes())
         .merge(manifest::operator_routes())
+        .merge(ga::routes())
+        .merge(access::routes())
+        .merge(refunds::routes())
         .merge(cases::routes())
         .merge(keys::routes())
         .merge(health::operator_routes())

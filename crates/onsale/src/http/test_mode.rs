@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::audits;
-use crate::worker::{expirer, payments, reconciler};
+use crate::worker::{expirer, payments, quota, reconciler};
 
 use super::extract::ApiJson;
 use super::problem::{Code, Problem};
@@ -69,6 +69,7 @@ async fn run_worker(State(app): State<Arc<App>>, Path(name): Path<String>) -> Re
         done = done.and(match name.as_str() {
             "expirer" => expirer::pass(shared, home).await,
             "payments" => payments::pass(shared, home).await,
+            "quota" => quota::pass(shared, home).await,
             "reconciler" => reconciler::pass(shared, home).await,
             // This version makes no messages and no tickets: a pass over none of them is done at once.
             "dispatcher" | "issuer" => Ok(()),

@@ -3,6 +3,7 @@
 pub(crate) mod books;
 pub(crate) mod event;
 pub(crate) mod manifest;
+pub(crate) mod places;
 pub(crate) mod sale;
 
 use jiff::fmt::temporal::DateTimePrinter;
