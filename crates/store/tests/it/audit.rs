@@ -172,6 +172,46 @@ const DAMAGE: &[(&str, &str, &str)] = &[
     ("I-32", "UPDATE seats SET status = 9 WHERE ordinal = 7", "CHECK constraint failed in seats"),
 ];
 
+/// The same for a festival: `{order}` is ada's.
+const DAMAGE_TO_PLACES: &[(&str, &str, &str)] = &[
+    ("I-2", "UPDATE orders SET returned_seats = '[]' WHERE order_id = {order}", "{order}"),
+    ("I-2", "UPDATE orders SET returned_ga = '[]' WHERE order_id = {order}", "{order}"),
+    ("I-8", "UPDATE holds SET ga = '[]' WHERE ga <> '[]'", "{hold}"),
+    (
+        "I-18",
+        "UPDATE ga_buckets SET capacity = capacity + 1 WHERE area = 0 AND bucket = 3",
+        "area 0, capacity 100",
+    ),
+    ("I-18", "DELETE FROM quota_transfers WHERE status = 'IN_FLIGHT'", "in_flight 0"),
+    ("I-19", "UPDATE ga_buckets SET held = held + 1 WHERE area = 1", "area 1, bucket 0, held 1"),
+    ("I-19", "UPDATE ga_buckets SET sold = 0, held = held + sold WHERE sold > 0", "sold -"),
+    ("I-19", "UPDATE orders SET returned_ga = '[]' WHERE order_id = {order}", "sold -1"),
+    ("I-20", "UPDATE events SET ga_in_use = 3 WHERE event_no = 1", "ga_in_use 3"),
+    ("I-20", "UPDATE events SET ga_max = 1 WHERE event_no = 1", "ga_max 1"),
+    ("I-21", "UPDATE access_codes SET tickets_in_use = 4", "code SPONSOR, counted 1"),
+    ("I-21", "UPDATE holds SET code = 'NOBODY' WHERE code IS NOT NULL", "code NOBODY"),
+    ("I-22", "UPDATE holds SET code = NULL WHERE code IS NOT NULL", "ordinal 0, allocation 1"),
+    ("I-22", "UPDATE access_codes SET allocation = 2", "ordinal 0, allocation 1"),
+    ("I-26", "UPDATE operations SET amount_minor = 1000000 WHERE kind = 'REFUND'", "refunded 1000000"),
+    ("I-26", "UPDATE orders SET returned_seats = '[]' WHERE order_id = {order}", "{order}"),
+    ("I-26", "DELETE FROM operations WHERE kind = 'REFUND'", "{order}"),
+    ("I-30", "UPDATE orders SET payment_status = 'REFUNDED' WHERE order_id = {order}", "{order}"),
+];
+
+fn damaged_places() -> BTreeSet<&'static str> {
+    let (world, order) = crate::places::busy();
+    let hold = world.order(order).order.hold;
+    assert_eq!(damaged(&world, |_, _| ()).violations(), 0);
+    for (id, damage, thing) in DAMAGE_TO_PLACES {
+        let damage = damage.replace("{order}", &format!("x'{:032x}'", order.0));
+        let audit = damaged(&world, |_, db| db.execute_batch(&damage).expect(&damage));
+        let thing = thing.replace("{order}", &order.to_string()).replace("{hold}", &hold.to_string());
+        reports(&audit, id, &thing);
+    }
+    world.finish();
+    DAMAGE_TO_PLACES.iter().map(|(id, ..)| *id).collect()
+}
+
 #[test]
 fn each_check_reports_the_damage_it_is_there_for() {
     let (world, things) = sale();
@@ -189,7 +229,8 @@ fn each_check_reports_the_damage_it_is_there_for() {
         let audit = damaged(&world, |_, db| db.execute_batch(&damage).expect(&damage));
         reports(&audit, id, &fill(thing, &|_, written| written));
     }
-    let damaged_by: BTreeSet<&str> = DAMAGE.iter().map(|(id, ..)| *id).collect();
+    let mut damaged_by: BTreeSet<&str> = DAMAGE.iter().map(|(id, ..)| *id).collect();
+    damaged_by.extend(damaged_places());
     let all: BTreeSet<&str> = clean.checks.iter().map(|check| check.id).collect();
     assert_eq!(damaged_by, all, "every check is shown to bite");
     world.finish();

@@ -9,6 +9,7 @@ mod file;
 mod hold;
 mod open;
 mod payment;
+mod places;
 mod read;
 mod sale;
 mod to_postgres;

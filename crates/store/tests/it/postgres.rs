@@ -6,6 +6,7 @@ mod contention;
 mod hold;
 mod moving;
 mod payment;
+mod places;
 mod read;
 mod sale;
 mod server;

@@ -119,13 +119,17 @@ pub(crate) fn hall_on(seats: u32, policy: Policy, ground: Ground) -> World {
 
 /// What opens an event with so many seats.
 pub(crate) fn opening(no: EventNo, seats: u32, policy: Policy) -> [Command; 4] {
-    let levels = (0..).zip(PRICES).collect();
     [
         Command::CreateEvent(Box::new(draft(no, policy))),
         Command::ReplaceManifest { event: no, manifest: Arc::new(manifest(seats)) },
-        Command::SetPrices { event: no, manifest_version: 1, levels },
+        priced(no),
         Command::SetOnSale { event: no, status: EventStatus::Open, actor: "test".to_owned() },
     ]
+}
+
+/// Prices for the levels of [`manifest`].
+pub(crate) fn priced(no: EventNo) -> Command {
+    Command::SetPrices { event: no, manifest_version: 1, levels: (0..).zip(PRICES).collect() }
 }
 
 impl World {
