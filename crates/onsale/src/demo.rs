@@ -41,7 +41,7 @@ use client::{Ask, Client};
 use crowd::Crowd;
 use house::House;
 use summary::Summary;
-use wire::{ProviderLedgerSeen, ProviderLogSeen};
+use wire::{AreasSeen, ProviderLedgerSeen, ProviderLogSeen};
 
 #[derive(clap::Args)]
 pub(crate) struct DemoArgs {
@@ -128,7 +128,11 @@ pub(crate) fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
 async fn perform(server: &Server, folder: &Folder, args: &DemoArgs) -> anyhow::Result<bool> {
     let provider = server.simulator.as_ref().context("the demo has no provider")?.addr;
     let (shop, seats) = (server.listen, args.seats as usize);
-    println!("An arena of {seats} seats, {} buyers at once, a provider that misbehaves", args.buyers);
+    let places = arena::pitch_capacity(seats);
+    println!(
+        "An arena of {seats} seats and {places} places to stand, {} buyers at once, a provider that misbehaves",
+        args.buyers
+    );
     let mut operator = Operator::new(server.operator_listen, arena::operator_key(&folder.path)?);
     let building = Instant::now();
     let event = operator.build(seats, args.seed).await?;
@@ -164,6 +168,8 @@ async fn perform(server: &Server, folder: &Folder, args: &DemoArgs) -> anyhow::R
 
     let mut wrong = books::compare_claims(&claims, &found);
     wrong.extend(books::compare_seats(&found, seats));
+    let areas: AreasSeen = operator.get(&format!("{event}/ga")).await?;
+    wrong.extend(books::compare_places(&found, &areas, arena::pitch_capacity(seats)));
     let mut bank = Client::new(provider);
     let ledger: ProviderLedgerSeen = bank.call(&Ask::get("/_sim/ledger")).await?.json()?;
     wrong.extend(books::compare_money(&found, &ledger.orders, &report, seats));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use hyper::{Method, StatusCode};
+use onsale_core::manifest::{Manifest, ManifestSeat};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::bowl;
@@ -18,6 +19,18 @@ use super::wire::{ManifestSeatSeen, ManifestSeen};
 
 /// Prices from the pitch outwards, in minor units.
 const PRICES: [i64; 4] = [18_900, 12_900, 8_900, 4_900];
+/// The standing area in the middle, and what a place on it costs.
+pub(super) const PITCH: &str = "pitch";
+const PITCH_PRICE: i64 = 3_900;
+/// So many seats for each place on the pitch.
+const SEATS_PER_PLACE: u32 = 10;
+const PITCH_BUCKETS: u32 = 4;
+
+/// How many people stand on the pitch of an arena of so many seats.
+pub(super) fn pitch_capacity(seats: usize) -> u32 {
+    (seats as u32 / SEATS_PER_PLACE).max(PITCH_BUCKETS)
+}
+
 /// The file whose presence says that a folder is in use.
 const DATABASE: &str = "onsale.db";
 const KEY_FILE: &str = "operator.key";
@@ -116,12 +129,14 @@ impl Operator {
         let ask = Ask::post("/v1/events").token(&self.key).json(&event);
         let made = self.client.call(&ask).await?.expect(StatusCode::CREATED)?;
         let event = format!("/v1/events/{}", made.json::<EventSeen>()?.event_id);
-        self.put(format!("{event}/manifest"), bowl::to_pretix_json(&bowl).to_string()).await?;
+        self.put(format!("{event}/manifest"), plan(&bowl).to_string()).await?;
         let prices: Vec<_> = bowl
             .price_levels
             .iter()
+            .map(|level| level.name.as_str())
             .zip(PRICES)
-            .map(|(level, price)| json!({ "price_level": level.name, "amount_minor": price }))
+            .chain([(PITCH, PITCH_PRICE)])
+            .map(|(level, price)| json!({ "price_level": level, "amount_minor": price }))
             .collect();
         self.put(format!("{event}/prices"), json!({ "price_levels": prices }).to_string()).await?;
         Ok(event)
@@ -131,6 +146,33 @@ impl Operator {
     pub(super) async fn open(&mut self, event: &str) -> anyhow::Result<()> {
         self.put(format!("{event}/on-sale"), json!({ "state": "open" }).to_string()).await
     }
+}
+
+/// The bowl with a pitch in the middle, in our own format.
+fn plan(bowl: &Manifest) -> Value {
+    let level = |index: u16| &bowl.price_levels[index as usize].name;
+    let seat = |seat: &ManifestSeat| {
+        json!({
+            "seat_id": seat.seat_id, "seat": seat.seat, "price_level": level(seat.price_level), "x": seat.x, "y": seat.y,
+            "accessible": seat.accessible, "companion_of": seat.companion_of, "restricted_view": seat.restricted_view,
+        })
+    };
+    let row = |row: &[ManifestSeat]| json!({ "row": row[0].row, "seats": row.iter().map(seat).collect::<Vec<_>>() });
+    let section = |seats: &[ManifestSeat]| {
+        let rows: Vec<Value> = seats.chunk_by(|a, b| a.row == b.row).map(row).collect();
+        json!({ "name": bowl.sections[seats[0].section as usize], "rows": rows })
+    };
+    let sections: Vec<Value> = bowl.seats.chunk_by(|a, b| a.section == b.section).map(section).collect();
+    let levels: Vec<Value> = bowl
+        .price_levels
+        .iter()
+        .map(|level| json!({ "name": level.name, "color": level.color }))
+        .chain([json!({ "name": PITCH })])
+        .collect();
+    let capacity = pitch_capacity(bowl.seats.len());
+    let pitch =
+        json!({ "ga_area": PITCH, "capacity": capacity, "price_level": PITCH, "buckets": PITCH_BUCKETS });
+    json!({ "price_levels": levels, "sections": sections, "ga_areas": [pitch] })
 }
 
 /// The seats as buyers see them.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::claims::{Claim, Told};
-use super::wire::{ProviderOrderSeen, ReportSeen};
+use super::wire::{AreasSeen, ProviderOrderSeen, ReportSeen};
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +15,8 @@ pub(super) struct OrderFound {
     pub(super) hold_id: String,
     /// By ordinal, ascending.
     pub(super) seats: Vec<u32>,
+    /// On the pitch.
+    pub(super) places: u32,
     pub(super) total_minor: i64,
     pub(super) order_status: String,
     pub(super) payment_status: String,
@@ -42,6 +44,7 @@ impl OrderFound {
 pub(super) struct HoldFound {
     pub(super) hold_id: String,
     pub(super) seats: Vec<u32>,
+    pub(super) places: u32,
     pub(super) total_minor: i64,
     pub(super) status: String,
 }
@@ -59,16 +62,18 @@ pub(super) fn compare_claims(claims: &[Claim], found: &Found) -> Vec<String> {
     let mut wrong = Vec::new();
     for claim in claims {
         let hold = &claim.hold_id;
-        let (seats, total_minor, of_hold, status) = match &claim.order_id {
+        let (seats, places, total_minor, of_hold, status) = match &claim.order_id {
             Some(order) => match found.orders.get(order) {
-                Some(order) => (&order.seats, order.total_minor, &order.hold_id, &order.order_status),
+                Some(order) => {
+                    (&order.seats, order.places, order.total_minor, &order.hold_id, &order.order_status)
+                }
                 None => {
                     wrong.push(format!("{order}: it was acknowledged, and is missing"));
                     continue;
                 }
             },
             None => match found.holds.get(hold) {
-                Some(hold) => (&hold.seats, hold.total_minor, &hold.hold_id, &hold.status),
+                Some(hold) => (&hold.seats, hold.places, hold.total_minor, &hold.hold_id, &hold.status),
                 None => {
                     wrong.push(format!("{hold}: it was acknowledged, and is missing"));
                     continue;
@@ -81,6 +86,9 @@ pub(super) fn compare_claims(claims: &[Claim], found: &Found) -> Vec<String> {
         }
         if *seats != claim.seats {
             wrong.push(format!("{id}: its seats are {seats:?}, not {:?}", claim.seats));
+        }
+        if places != claim.places {
+            wrong.push(format!("{id}: its places are {places}, not {}", claim.places));
         }
         if total_minor != claim.total_minor {
             wrong.push(format!("{id}: its total is {total_minor}, not {}", claim.total_minor));
@@ -119,6 +127,25 @@ pub(super) fn compare_seats(found: &Found, seats: usize) -> Vec<String> {
         wrong.push(format!("{} seats were sold to nobody that is known, seat {first} first", nobodys.len()));
     }
     wrong
+}
+
+/// Whether the pitch counts as sold what orders have of it, holds nothing back, and takes as many people as it was built for.
+pub(super) fn compare_places(found: &Found, areas: &AreasSeen, capacity: u32) -> Vec<String> {
+    let confirmed = found.orders.values().filter(|order| order.is_confirmed());
+    let sold: u64 = confirmed.map(|order| u64::from(order.places)).sum();
+    let buckets = || areas.areas.iter().flat_map(|area| &area.buckets);
+    let counted = (
+        buckets().map(|bucket| bucket.sold).sum::<u64>(),
+        buckets().map(|bucket| bucket.held).sum::<u64>(),
+        buckets().map(|bucket| bucket.capacity).sum::<u64>(),
+        areas.areas.iter().map(|area| area.capacity).sum::<u64>(),
+        areas.in_flight.len(),
+    );
+    let expected = (sold, 0, u64::from(capacity), u64::from(capacity), 0);
+    match counted == expected {
+        true => Vec::new(),
+        false => vec![format!("the pitch counts {counted:?}, not {expected:?}")],
+    }
 }
 
 /// Holds the provider's money against orders and the report.

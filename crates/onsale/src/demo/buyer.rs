@@ -1,6 +1,7 @@
 //! One buyer, from coming to going.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -9,6 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
+use super::arena::PITCH;
 use super::character::{Character, Manner};
 use super::claims::{Claim, ClaimNo, Told};
 use super::client::{Ask, Client};
@@ -16,6 +18,7 @@ use super::crowd::{Crowd, PAYMENT_GRACE};
 use super::house::Wish;
 use super::manner::send;
 use super::measures::{Counted, Timed};
+use super::settle;
 use super::wire::{BegunSeen, HoldSeen, OrderSeen, ProblemSeen, SeatsSeen, SessionSeen};
 
 /// How long an order's status is waited for in one request. The server waits for a change, and can't know what its client
@@ -109,14 +112,22 @@ async fn hold(
         let names: Vec<String> = crowd
             .with_house(|house| seats.iter().map(|seat| house.seat_id(*seat).to_owned()).collect::<Vec<_>>());
         let ask = Ask::post(format!("{}/holds", crowd.event)).token(&token).new_key();
-        let ask = ask.json(&json!({ "seats": names }));
+        // Where there was no room a moment ago there may be a place by now; the next buyer will see.
+        let places = match crowd.is_pitch_full.swap(false, Ordering::Relaxed) {
+            true => 0,
+            false => wish.places,
+        };
+        let ask = ask.json(&match places {
+            0 => json!({ "seats": names }),
+            _ => json!({ "seats": names, "ga": [{ "ga_area": PITCH, "quantity": places }] }),
+        });
         let answer = send(crowd, client, Manner::draw(chance), &ask, chance).await?;
         crowd.measures.time(Timed::Hold, answer.took);
         if answer.status == StatusCode::CREATED {
             crowd.measures.count(Counted::Holds);
             let held: HoldSeen = answer.json()?;
             let same = held.seats.iter().map(|seat| &seat.seat_id).eq(&names);
-            if !same || held.status != "ACTIVE" {
+            if !same || settle::places(&held.ga) != places || held.status != "ACTIVE" {
                 crowd.measures.find(format!("{}: asked for {names:?}, held {answer}", held.hold_id));
             }
             let expires_at = held.expires_at.parse().context("a hold's end can't be read")?;
@@ -124,6 +135,7 @@ async fn hold(
                 token: Arc::clone(&token),
                 hold_id: held.hold_id.clone(),
                 seats,
+                places,
                 total_minor: held.total_minor,
                 order_id: None,
                 told: Told::Open,
@@ -133,8 +145,10 @@ async fn hold(
         }
         let problem: ProblemSeen = answer.json()?;
         crowd.measures.refused(&problem.code);
-        if problem.code != "seat-unavailable" {
-            bail!("a hold was refused: {answer}");
+        match problem.code.as_str() {
+            "seat-unavailable" => {}
+            "not-enough-available" if places > 0 => crowd.is_pitch_full.store(true, Ordering::Relaxed),
+            _ => bail!("a hold was refused: {answer}"),
         }
         crowd.with_house(|house| {
             for seat in &problem.seats {

@@ -11,6 +11,8 @@ pub(super) struct Claim {
     pub(super) hold_id: String,
     /// By ordinal, ascending.
     pub(super) seats: Vec<u32>,
+    /// On the pitch.
+    pub(super) places: u32,
     pub(super) total_minor: i64,
     pub(super) order_id: Option<String>,
     pub(super) told: Told,

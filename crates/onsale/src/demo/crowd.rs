@@ -1,6 +1,7 @@
 //! The crowd: so many buyers at once, one after the other at each place, until everything is sold.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,8 @@ pub(super) struct Crowd {
     pub(super) map: watch::Sender<MapSeen>,
     pub(super) claims: Claims,
     pub(super) measures: Measures,
+    /// Set by whoever was told that there is no room left on the pitch.
+    pub(super) is_pitch_full: AtomicBool,
     /// Those who are waited for by nobody but the books.
     later: Mutex<JoinSet<()>>,
 }
@@ -59,6 +62,7 @@ impl Crowd {
             map: watch::Sender::new(MapSeen::default()),
             claims: Claims::default(),
             measures: Measures::new(),
+            is_pitch_full: AtomicBool::new(false),
             later: Mutex::default(),
         })
     }

@@ -9,6 +9,9 @@ use super::wire::ManifestSeatSeen;
 /// One seat in so many is one that everybody wants.
 const POPULAR_ONE_IN: usize = 10;
 
+/// Most tickets in a hold.
+const TICKETS_MAX: u32 = 6;
+
 const AVAILABLE: u8 = b'0';
 
 /// What a buyer is after.
@@ -17,13 +20,18 @@ pub(super) struct Wish {
     pub(super) seats: usize,
     /// One of the seats that everybody wants, as long as there are any.
     pub(super) popular: bool,
+    /// On the pitch: of friends who would rather stand.
+    pub(super) places: u32,
 }
 
 impl Wish {
     pub(super) fn draw(chance: &mut impl Rng) -> Wish {
         // Most people come in pairs and fours.
         const SEATS: [usize; 12] = [1, 2, 2, 2, 2, 3, 3, 4, 4, 4, 5, 6];
-        Wish { seats: SEATS[chance.random_range(0..SEATS.len())], popular: chance.random_bool(0.8) }
+        let seats = SEATS[chance.random_range(0..SEATS.len())];
+        let places =
+            if chance.random_bool(0.2) { chance.random_range(0..=TICKETS_MAX - seats as u32) } else { 0 };
+        Wish { seats, popular: chance.random_bool(0.8), places }
     }
 }
 
@@ -212,7 +220,7 @@ mod tests {
     }
 
     fn wish(seats: usize, popular: bool) -> Wish {
-        Wish { seats, popular }
+        Wish { seats, popular, places: 0 }
     }
 
     #[test]

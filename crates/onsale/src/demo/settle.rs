@@ -15,7 +15,7 @@ use super::claims::Claim;
 use super::client::{Ask, Client};
 use super::crowd::Crowd;
 use super::measures::Timed;
-use super::wire::{HoldSeen, OrderSeen, ReportSeen, SeatSeen};
+use super::wire::{HoldSeen, OrderSeen, PlacesSeen, ReportSeen, SeatSeen};
 
 /// How long payments may take to close once everything is sold.
 const SETTLING: Duration = Duration::from_secs(120);
@@ -79,9 +79,10 @@ async fn find_one(
         let answer = client.call(&ask).await?;
         // One that is missing is missed when the books are compared.
         if answer.status == StatusCode::OK {
-            let HoldSeen { hold_id, status, seats, total_minor, .. } = answer.json()?;
-            let seats = ordinals(crowd, &seats)?;
-            found.holds.insert(hold_id.clone(), HoldFound { hold_id, seats, total_minor, status });
+            let HoldSeen { hold_id, status, seats, ga, total_minor, .. } = answer.json()?;
+            let (seats, places) = (ordinals(crowd, &seats)?, places(&ga));
+            let hold = HoldFound { hold_id: hold_id.clone(), seats, places, total_minor, status };
+            found.holds.insert(hold_id, hold);
         }
         return Ok(());
     };
@@ -102,9 +103,9 @@ async fn find_one(
 }
 
 fn order_found(crowd: &Crowd, order: OrderSeen) -> anyhow::Result<OrderFound> {
-    let OrderSeen { order_id, hold_id, order_status, payment_status, seats, total_minor, .. } = order;
-    let seats = ordinals(crowd, &seats)?;
-    Ok(OrderFound { order_id, hold_id, seats, total_minor, order_status, payment_status })
+    let OrderSeen { order_id, hold_id, order_status, payment_status, seats, ga, total_minor, .. } = order;
+    let (seats, places) = (ordinals(crowd, &seats)?, places(&ga));
+    Ok(OrderFound { order_id, hold_id, seats, places, total_minor, order_status, payment_status })
 }
 
 fn ordinals(crowd: &Crowd, seats: &[SeatSeen]) -> anyhow::Result<Vec<u32>> {
@@ -114,4 +115,9 @@ fn ordinals(crowd: &Crowd, seats: &[SeatSeen]) -> anyhow::Result<Vec<u32>> {
         };
         seats.iter().map(ordinal).collect()
     })
+}
+
+/// How many places some lines have together.
+pub(super) fn places(ga: &[PlacesSeen]) -> u32 {
+    ga.iter().map(|line| line.quantity).sum()
 }

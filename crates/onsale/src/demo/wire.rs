@@ -13,11 +13,17 @@ pub(super) struct SeatSeen {
 }
 
 #[derive(Deserialize)]
+pub(super) struct PlacesSeen {
+    pub(super) quantity: u32,
+}
+
+#[derive(Deserialize)]
 pub(super) struct HoldSeen {
     pub(super) hold_id: String,
     pub(super) status: String,
     pub(super) expires_at: String,
     pub(super) seats: Vec<SeatSeen>,
+    pub(super) ga: Vec<PlacesSeen>,
     pub(super) total_minor: i64,
 }
 
@@ -33,6 +39,7 @@ pub(super) struct OrderSeen {
     pub(super) order_status: String,
     pub(super) payment_status: String,
     pub(super) seats: Vec<SeatSeen>,
+    pub(super) ga: Vec<PlacesSeen>,
     pub(super) total_minor: i64,
     pub(super) next_action: Option<NextActionSeen>,
 }
@@ -75,6 +82,26 @@ pub(super) struct SeatsSeen {
 pub(super) struct ChangesSeen {
     pub(super) version: u64,
     pub(super) changes: Vec<(u32, u8)>,
+}
+
+/// The standing areas as operators see them.
+#[derive(Deserialize)]
+pub(super) struct AreasSeen {
+    pub(super) areas: Vec<AreaSeen>,
+    pub(super) in_flight: Vec<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AreaSeen {
+    pub(super) capacity: u64,
+    pub(super) buckets: Vec<BucketSeen>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct BucketSeen {
+    pub(super) capacity: u64,
+    pub(super) held: u64,
+    pub(super) sold: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -7,6 +7,7 @@ fn claim(number: usize, seats: &[u32], told: Told) -> Claim {
         token: "token".into(),
         hold_id: format!("hld_{number}"),
         seats: seats.to_vec(),
+        places: 0,
         total_minor: 100 * seats.len() as i64,
         order_id: (told != Told::Open).then(|| format!("ord_{number}")),
         told,
@@ -19,6 +20,7 @@ fn order(number: usize, seats: &[u32], statuses: [&str; 2]) -> (String, OrderFou
         order_id: order_id.clone(),
         hold_id: format!("hld_{number}"),
         seats: seats.to_vec(),
+        places: 0,
         total_minor: 100 * seats.len() as i64,
         order_status: statuses[0].to_owned(),
         payment_status: statuses[1].to_owned(),
@@ -41,8 +43,13 @@ struct Books {
 
 /// Ada has two seats, Ben one; Cleo was declined, Dan's payment came too late, Eve walked away.
 fn hall() -> Books {
-    let hold =
-        HoldFound { hold_id: "hld_5".into(), seats: vec![0, 1], total_minor: 200, status: "EXPIRED".into() };
+    let hold = HoldFound {
+        hold_id: "hld_5".into(),
+        seats: vec![0, 1],
+        places: 0,
+        total_minor: 200,
+        status: "EXPIRED".into(),
+    };
     Books {
         claims: vec![
             claim(1, &[0, 1], Told::Confirmed),
