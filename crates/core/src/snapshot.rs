@@ -51,7 +51,8 @@ pub enum Need {
     Seat(EventNo, SeatOrdinal),
     /// A standing area with its buckets.
     Area(EventNo, AreaNo),
-    /// Live holds of an event whose time has come, the longest due first, at most [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX).
+    /// Live holds of an event whose time has come, the longest due first, at most
+    /// [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX).
     Due(EventNo),
     /// Capacity on its way.
     Transfer(TransferId),

@@ -7,13 +7,17 @@ use super::{Report, Tree};
 /// The code says what there is, the document says what it means, of each thing and of nothing else.
 struct Pair {
     document: &'static str,
+    /// A file, and whatever is in the folder of its name.
     code: &'static str,
-    /// What the code has, with the lines.
-    things: fn(&Tree, &str) -> Vec<(usize, String)>,
+    /// What the code has, with files and lines.
+    things: fn(&Tree, &str) -> Vec<Thing>,
     /// Is a word of the document the name of such a thing, existing or not?
     is_name: fn(&str) -> bool,
     why: &'static str,
 }
+
+/// File, line and name.
+type Thing = (String, usize, String);
 
 const PAIRS: &[Pair] = &[
     Pair {
@@ -81,16 +85,11 @@ fn compare(tree: &Tree, pair: &Pair, report: &mut Report) {
         })
         .collect();
     let words: BTreeSet<&str> = said.iter().map(|(_, word)| *word).collect();
-    for (line, name) in things.iter().filter(|(_, name)| !words.contains(name.as_str())) {
-        report.fault(
-            pair.code,
-            *line,
-            format!("has {name}, which {} does not explain", pair.document),
-            pair.why,
-        );
+    for (file, line, name) in things.iter().filter(|(.., name)| !words.contains(name.as_str())) {
+        report.fault(file, *line, format!("has {name}, which {} does not explain", pair.document), pair.why);
     }
     for (line, word) in said.iter().filter(|(_, word)| (pair.is_name)(word)) {
-        if !things.iter().any(|(_, name)| name == word) {
+        if !things.iter().any(|(.., name)| name == word) {
             report.fault(
                 pair.document,
                 *line,
@@ -106,12 +105,12 @@ fn is_invariant(word: &str) -> bool {
         .is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
 }
 
-fn invariants(tree: &Tree, path: &str) -> Vec<(usize, String)> {
+fn invariants(tree: &Tree, path: &str) -> Vec<Thing> {
     literals(tree, path, |text, _| is_invariant(text))
 }
 
 /// A line of the table begins `Code "slug" STATUS`.
-fn problem_codes(tree: &Tree, path: &str) -> Vec<(usize, String)> {
+fn problem_codes(tree: &Tree, path: &str) -> Vec<Thing> {
     literals(tree, path, |text, code| {
         let slug = !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-');
         let mut words = code.split_whitespace();
@@ -121,12 +120,17 @@ fn problem_codes(tree: &Tree, path: &str) -> Vec<(usize, String)> {
     })
 }
 
-/// The literals of a file, outside its tests, that are wanted for themselves and for the code of their line.
-fn literals(tree: &Tree, path: &str, wanted: fn(&str, &str) -> bool) -> Vec<(usize, String)> {
-    let Some((_, file, rust)) = tree.rust().find(|(found, ..)| *found == path) else { return Vec::new() };
-    let outside = rust.literals.iter().filter(|literal| !file.is_test(literal.line));
-    let wanted = outside.filter(|literal| wanted(&literal.text, &rust.lines[literal.line - 1].code));
-    wanted.map(|literal| (literal.line, literal.text.clone())).collect()
+/// The literals of a file and of those in the folder of its name, outside tests, that are wanted for themselves and for the code
+/// of their line.
+fn literals(tree: &Tree, path: &str, wanted: fn(&str, &str) -> bool) -> Vec<Thing> {
+    let folder = format!("{}/", path.trim_end_matches(".rs"));
+    let mut found = Vec::new();
+    for (name, file, rust) in tree.rust().filter(|(name, ..)| *name == path || name.starts_with(&folder)) {
+        let outside = rust.literals.iter().filter(|literal| !file.is_test(literal.line));
+        let wanted = outside.filter(|literal| wanted(&literal.text, &rust.lines[literal.line - 1].code));
+        found.extend(wanted.map(|literal| (name.to_owned(), literal.line, literal.text.clone())));
+    }
+    found
 }
 
 /// Lines outside of fenced blocks.
@@ -178,7 +182,8 @@ mod tests {
     #[test]
     fn documents_that_say_other_than_the_code_are_found() {
         let files = [
-            ("crates/store/src/audit.rs", AUDIT),
+            ("crates/store/src/audit.rs", "fn f() {}\n"),
+            ("crates/store/src/audit/sale.rs", AUDIT),
             ("crates/onsale/src/http/problem.rs", PROBLEM),
             ("CHANGELOG.md", "# Changes\n"),
             ("docs/invariants.md", "# Invariants\n\n| I-1 | a |\n| I-3 | c |\n"),
@@ -186,7 +191,7 @@ mod tests {
         ];
         let faults = [
             "crates/onsale/src/http/problem.rs:4: has too-many, which docs/http-api.md does not explain",
-            "crates/store/src/audit.rs:3: has I-2, which docs/invariants.md does not explain",
+            "crates/store/src/audit/sale.rs:3: has I-2, which docs/invariants.md does not explain",
             "docs/invariants.md:4: names I-3, which crates/store/src/audit.rs does not have",
         ];
         expect(check, &files, &faults);

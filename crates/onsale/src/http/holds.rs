@@ -110,6 +110,9 @@ impl Wished {
         if body.best_available.is_some() {
             errors.push(FieldError::new("/best_available", "this version doesn't choose seats: name them"));
         }
+        if body.ga.as_ref().is_some_and(Vec::is_empty) {
+            errors.push(FieldError::new("/ga", "name at least one standing area, or leave it out"));
+        }
         let seats = body.seats.unwrap_or_default();
         let ga = body.ga.unwrap_or_default();
         if seats.is_empty() && ga.is_empty() && errors.is_empty() {

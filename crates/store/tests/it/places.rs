@@ -334,7 +334,7 @@ fn part_of_an_order_is_refunded_and_then_the_rest() {
     );
     assert_eq!((&world.digits()[2..4], counts(&world, LAWN)), ("03", (99, 0, 0)), "the area is smaller");
     assert_eq!(
-        refund(&world, order, RefundPart::Rest, false).clone(),
+        refund(&world, order, RefundPart::Rest, false),
         Outcome::Refused(Refusal::NotRefundable("all of it has been refunded"))
     );
     let kept = world.store.read(|db| db.refunds(order)).expect("refunds can be read");
@@ -360,8 +360,8 @@ fn what_is_not_paid_for_is_not_refunded() {
     world.finish();
 }
 
-/// A festival with something of everything: ada has given seat 2 and a place on the lawn back and keeps the rest, ben holds seat 0
-/// and places with the sponsors' code, and capacity is on its way.
+/// A festival with something of everything: ada has given seat 2 and a place on the lawn back and keeps the rest, ben holds
+/// seat 0 and places with the sponsors' code, and capacity is on its way.
 #[allow(dead_code, reason = "the audit's own tests are of the file alone")]
 pub(crate) fn busy() -> (World, OrderId) {
     let world = festival(policy());

@@ -32,8 +32,7 @@ const EVENT: &str = "event_id name currency starts_at on_sale_at off_sale_at tim
                      manifest_version price_version seats home bookable";
 const HOLD: &str =
     "hold_id event_id account_id status expires_at seats ga total_minor currency price_version";
-const ORDER: &str =
-    "order_id hold_id event_id order_status payment_status seats ga total_minor currency tickets_ready";
+const ORDER: &str = "order_id hold_id event_id order_status payment_status seats ga total_minor refunded_minor currency tickets_ready";
 const MANIFEST: &str =
     "seat_id,section,row,seat,category\n007,Stalls,A,7,Front\n7,Stalls,A,8,Front\nZ-1,Balcony,B,1,Back\n";
 
@@ -50,7 +49,7 @@ async fn put_on_sale(app: &App) -> Hall {
         "hold_ttl_s": 300, "payment_grace_s": 120, "seats_per_hold_max": 6, "tickets_per_account_max": 6,
         "admission": "open", "queue_order": "fifo", "shoppers_max": 10_000, "in_doubt": "keep",
         "orphan_seats": "allow", "payment": "authorize_then_capture",
-        "payment_pending_per_account_max": 6, "payment_pending_max": 10_000,
+        "payment_pending_per_account_max": 6, "payment_pending_max": 10_000, "reentry": false,
     });
     assert_eq!(event["policy"], defaults);
     assert_eq!((&event["status"], &event["seats"]), (&json!("DRAFT"), &json!(0)));

@@ -41,7 +41,7 @@ const DUE: &str = "SELECT w.no, h.hold_id FROM unnest($1::int[]) AS w (no) CROSS
 
 fn ask(link: &Link, text: &str, values: &[&(dyn ToSql + Sync)]) -> Parsed<Vec<PgRow>> {
     let statement = link.prepared(text)?;
-    link.wait(async { Ok(link.client().query(&statement, values).await?) })
+    link.wait(async { link.client().query(&statement, values).await })
 }
 
 /// Reads rows of the rare kinds, and the holds of some events that are due.

@@ -71,7 +71,7 @@ async fn each_refusal_has_its_code_and_says_what_stood_in_the_way() {
         (json!({ "seat": ["A-4"] }), "/seat"),
         (json!({ "seats": "A-4" }), "/seats"),
         (json!({ "seats": [4] }), "/seats/0"),
-        (json!({ "ga": [{ "ga_area": "floor", "quantity": 1 }] }), "/ga"),
+        (json!({ "ga": [{ "ga_area": "floor", "quantity": 1 }] }), "/ga/0/ga_area"),
         (json!({ "best_available": { "quantity": 2 } }), "/best_available"),
     ] {
         let refused = ben.client.post(&format!("{path}/holds"), &body).key(&fresh_key()).await;

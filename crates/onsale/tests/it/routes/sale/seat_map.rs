@@ -69,7 +69,7 @@ async fn the_map_is_a_digit_for_each_seat_and_its_changes_can_be_asked_for() {
     let from = first["version"].as_u64().expect("a version");
     let since = |version: u64| app.buyers.get(&format!("{path}?since={version}"));
     let delta = since(from).await.ok(200);
-    members(&delta, "from version changes bookable");
+    members(&delta, "from version changes ga bookable");
     assert_eq!(delta["from"], from);
     assert_eq!(delta["changes"], json!([[0, 1], [2, 1], [3, 3]]));
     let changed = app.buyers.get(&path).header("If-None-Match", &etag).await.ok(200);
