@@ -1,8 +1,11 @@
 //! What must hold after every batch, whatever happened in it.
 
+mod places;
+
 use std::collections::BTreeMap;
 
 use onsale_core::event::PaymentMode;
+use onsale_core::ga::GaLine;
 use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::EventNo;
 use onsale_core::limits::QUERY_BACKOFF_MS_MAX;
@@ -18,7 +21,7 @@ use crate::World;
 pub type Invariant = fn(&World);
 
 /// Each invariant with its name.
-pub const INVARIANTS: [(&str, Invariant); 8] = [
+pub const INVARIANTS: [(&str, Invariant); 12] = [
     ("invariants: seats", seats),
     ("invariants: live holds", |world| world.holds.values().for_each(|hold| live_hold(world, hold))),
     ("invariants: orders", |world| world.orders.values().for_each(|order| one_order(world, order))),
@@ -27,6 +30,10 @@ pub const INVARIANTS: [(&str, Invariant); 8] = [
         let open = |case: &&Case| case.status == CaseStatus::Open;
         world.cases.values().filter(open).for_each(|case| open_case(world, case));
     }),
+    ("invariants: places", places::buckets),
+    ("invariants: access codes", places::codes),
+    ("invariants: allocations", places::allocations),
+    ("invariants: refunds", places::refunds),
     ("invariants: counters", counters),
     ("invariants: log", log),
     ("invariants: callbacks", callbacks),
@@ -53,10 +60,17 @@ fn seats(world: &World) {
                 assert_eq!(order.status, OrderStatus::Confirmed, "seat {ordinal:?} is sold to {order:?}");
                 assert_eq!(order.hold, hold, "seat {ordinal:?} is sold through its order's hold");
                 assert!(world.holds[&hold].seats.contains(ordinal), "seat {ordinal:?} is none of {order:?}");
+                assert!(
+                    !order.returned_seats.contains(ordinal),
+                    "seat {ordinal:?} was given back: {order:?}"
+                );
             }
         }
         let shown = world.digits[&(*no, *ordinal)];
-        assert_eq!(shown, seat.status.digit(), "the log shows seat {ordinal:?} as it is");
+        // What is set aside for a party is not for sale to all.
+        let is_aside = seat.status == SeatStatus::Available && seat.allocation.is_some();
+        let digit = if is_aside { SeatStatus::NotForSale.digit() } else { seat.status.digit() };
+        assert_eq!(shown, digit, "the log shows seat {ordinal:?} as it is");
     }
 }
 
@@ -79,8 +93,10 @@ fn live_hold(world: &World, hold: &Hold) {
             assert_eq!(world.seats[&(hold.event(), *ordinal)].status, expected, "a seat of {hold:?}");
         }
         let prices = &world.prices[&(hold.event(), hold.price_version)];
-        let total =
-            hold.seats.iter().map(|seat| prices.price(world.seats[&(hold.event(), *seat)].price_level));
+        let seats = hold.seats.iter().map(|seat| (world.seats[&(hold.event(), *seat)].price_level, 1));
+        let area = |line: &GaLine| world.areas[&(hold.event(), line.area)].price_level;
+        let ga = hold.ga.iter().map(|line| (area(line), i64::from(line.quantity)));
+        let total = seats.chain(ga).map(|(level, count)| Some(prices.price(level)? * count));
         assert_eq!(total.sum::<Option<i64>>(), Some(hold.total_minor), "the total of {hold:?}");
         assert!(order.is_none_or(|order| order.status == OrderStatus::AwaitingPayment), "order of {hold:?}");
     }
@@ -112,7 +128,7 @@ fn one_order(world: &World, order: &Order) {
     assert!(live.values().all(|count| *count == 1), "one live operation of a kind: {operations:?}");
     match order.status {
         OrderStatus::Confirmed => {
-            for ordinal in &hold.seats {
+            for ordinal in hold.seats.iter().filter(|seat| !order.returned_seats.contains(seat)) {
                 let expected = SeatStatus::Sold { hold: hold.id, order: order.id };
                 assert_eq!(world.seats[&(hold.event(), *ordinal)].status, expected, "a seat of {order:?}");
             }
@@ -128,8 +144,8 @@ fn one_order(world: &World, order: &Order) {
                 usize::from(!charge),
                 "the money of {order:?} is taken once"
             );
-            let back = of(OperationKind::Void) + of(OperationKind::Refund);
-            assert_eq!(back, 0, "the money of {order:?} stays: {operations:?}");
+            // What is given back of it, and what for, is looked at with the refunds.
+            assert_eq!(of(OperationKind::Void), 0, "the money of {order:?} stays: {operations:?}");
         }
         OrderStatus::AwaitingPayment | OrderStatus::Expired => assert_eq!(order.paid_by, None, "{order:?}"),
         OrderStatus::Cancelled => {}
@@ -186,7 +202,13 @@ fn open_case(world: &World, case: &Case) {
             && o.status == OperationStatus::Succeeded
     };
     let ended = attempt.status == OperationStatus::Failed || on_it().any(gone);
+    let refused = || {
+        let refunds = on_it().filter(|o| o.kind == OperationKind::Refund);
+        refunds.max_by_key(|o| o.seq).is_some_and(|o| o.status != OperationStatus::Succeeded)
+    };
     let needed = match case.kind {
+        // A part of what a sale brought: whoever wanted it back is told.
+        CaseKind::RefundFailed if pays(world, attempt) => refused(),
         CaseKind::InDoubt => attempt.status.is_live(),
         CaseKind::PaymentUnknown => waits,
         // What contradicts the books stays a question until a person has answered it.
@@ -209,7 +231,7 @@ fn counters(world: &World) {
         assert!(event.payment_pending <= event.policy.payment_pending_max, "the event's cap");
         let mut tickets: BTreeMap<_, u32> = BTreeMap::new();
         for hold in world.holds.values().filter(|hold| hold.event() == *no) {
-            let bound = if hold.binds(&event.policy, event.clock) { hold.seats.len() as u32 } else { 0 };
+            let bound = if hold.binds(&event.policy, event.clock) { hold.tickets() } else { 0 };
             *tickets.entry(&hold.account).or_default() += bound;
         }
         for (account, held) in tickets {
