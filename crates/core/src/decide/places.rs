@@ -25,7 +25,10 @@ impl<'a> Due<'a> {
     pub(super) fn of(state: &'a Snapshot, event: &Event, now: Timestamp) -> Due<'a> {
         let ids = state.due_of.get(&event.no()).into_iter().flatten();
         let is_over = |hold: &&Hold| hold.status.is_live() && !hold.binds(&event.policy, now);
-        Due(ids.filter_map(|id| state.holds.get(id)).filter(is_over).collect())
+        let mut due: Vec<&Hold> = ids.filter_map(|id| state.holds.get(id)).filter(is_over).collect();
+        // They give ids away as they end: in one order, whatever order a store has read them in.
+        due.sort_by_key(|hold| (hold.expires_at, hold.id));
+        Due(due)
     }
 
     /// Tickets that an access code gets back when they end.

@@ -2,6 +2,7 @@
 
 mod errand;
 mod interleavings;
+mod places;
 mod scenarios;
 mod script;
 
