@@ -66,6 +66,8 @@ bugs! {
     DoubtReleasesSeats;
     /// More places are held than an area has.
     AreaOversold;
+    /// Places of a hold that is over count until somebody has swept it.
+    OverduePlacesCounted;
     /// The cap over all standing areas is not asked.
     EventCapForgotten;
     /// Places that are sold stay counted as held.
@@ -82,6 +84,8 @@ bugs! {
     CodeNotGivenBack;
     /// A refund larger than what is left is sent.
     RefundNotBounded;
+    /// A second refund is believed to be done because the first was.
+    RefundBaseForgotten;
     /// Seats are free before the provider has given the money back.
     SeatsFreedBeforeRefund;
     // The worker's.
@@ -100,6 +104,8 @@ bugs! {
     SoldNotRead;
     /// A row's new deadline isn't written with its other columns.
     DeadlineNotWritten;
+    /// Places that are given back aren't written with their order.
+    ReturnedPlacesNotWritten;
     /// A row is updated whatever it has become since it was read, outside the lock.
     ReadOutsideLock;
     /// The time is read before the lock is had.

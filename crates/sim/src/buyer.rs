@@ -1,8 +1,10 @@
 //! Buyers: they choose what others want too, click twice, lose patience, ask again under the same key or under another,
 //! come back at the last moment, try a second card, and go away in the middle.
 
+use std::sync::Arc;
+
 use onsale_core::command::{self, Command, Outcome, PlacedHold};
-use onsale_core::id::{AccountId, OrderId, SeatOrdinal};
+use onsale_core::id::{AccountId, AreaNo, OrderId, SeatOrdinal};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::PaymentStatus;
@@ -13,6 +15,7 @@ use onsale_world::HALL;
 
 use crate::Broken;
 use crate::coverage::Sometimes;
+use crate::operator::places::CODES;
 use crate::provider::success;
 use crate::sim::{Event, Sim, ordinals};
 
@@ -167,19 +170,50 @@ impl Sim {
                 break;
             }
         }
+        let code = self.code_in_hand(&mut seats);
+        let ga = self.places_wished();
+        if !ga.is_empty() {
+            // Half of those who stand want no seats beside.
+            let sits = self.chance.percent(50);
+            seats.truncate(if sits { 2 } else { 0 });
+        }
         seats.sort();
         self.buyers[buyer].purchases -= 1;
         let account = self.buyers[buyer].account.clone();
-        self.wish(
-            buyer,
-            Command::PlaceHold {
-                event: HALL,
-                manifest_version: 1,
-                account,
-                wish: command::Wish::of_seats(seats),
-                code: None,
-            },
-        );
+        let wish = command::Wish { seats, ga };
+        self.wish(buyer, Command::PlaceHold { event: HALL, manifest_version: 1, account, wish, code });
+    }
+
+    /// How many places of which areas.
+    fn places_wished(&mut self) -> Vec<(AreaNo, u32)> {
+        let areas = self.plan.areas.len();
+        if areas == 0 || self.chance.percent(45) {
+            return Vec::new();
+        }
+        let first = self.chance.below(areas);
+        let mut ga = vec![(AreaNo(first as u16), self.chance.between(1, 3) as u32)];
+        if first + 1 < areas && self.chance.percent(30) {
+            ga.push((AreaNo(first as u16 + 1), 1));
+        }
+        ga
+    }
+
+    /// A code that the buyer has; with that of the party they want what is set aside for it.
+    fn code_in_hand(&mut self, seats: &mut Vec<SeatOrdinal>) -> Option<Arc<str>> {
+        self.plan.access.as_ref()?;
+        let at = match self.chance.below(10) {
+            0..=2 => 0,
+            3..=4 => 1,
+            _ => return None,
+        };
+        if at == 0 && self.chance.percent(60) {
+            let aside = self.database.world.seats.iter().filter(|(_, seat)| seat.allocation.is_some());
+            let aside: Vec<SeatOrdinal> = aside.map(|((_, ordinal), _)| *ordinal).collect();
+            if let Some(seat) = self.chance.pick(&aside).copied() {
+                *seats = vec![seat];
+            }
+        }
+        Some(CODES[at].into())
     }
 
     fn with_seats(&mut self, buyer: usize, hold: Box<PlacedHold>) {
@@ -419,6 +453,10 @@ impl Sim {
                     Refusal::AccountLimit { .. } => self.coverage.saw(Sometimes::LimitReached),
                     Refusal::PaymentsSaturated => self.coverage.saw(Sometimes::Saturated),
                     Refusal::EventPaused => self.coverage.saw(Sometimes::Paused),
+                    Refusal::NotEnoughAvailable { area: Some(_) } => self.coverage.saw(Sometimes::AreaFull),
+                    Refusal::NotEnoughAvailable { area: None } => self.coverage.saw(Sometimes::EventFull),
+                    Refusal::AccessCodeExhausted { .. } => self.coverage.saw(Sometimes::CodeExhausted),
+                    Refusal::AccessCodeInvalid(_) => self.coverage.saw(Sometimes::CodeWithdrawn),
                     Refusal::KeyReused => {
                         return Err(Broken::new("client: a key is its own", format!("{refusal:?}")));
                     }

@@ -1,13 +1,16 @@
 //! What must hold: after each commit, beside the invariants of the store in memory, that the step was a legal one; at the
 //! end, that everything has come to one and that all money is accounted for.
 
+mod places;
+
 use onsale_core::command::{Command, Decision, Outcome, Request};
 use onsale_core::event::InDoubt;
+use onsale_core::ga::TransferStatus;
 use onsale_core::gateway::IntentState;
 use onsale_core::hold::HoldStatus;
 use onsale_core::id::{HoldId, OperationId};
 use onsale_core::log::{LogEntry, LogKind};
-use onsale_core::order::OrderStatus;
+use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
 use onsale_core::reconcile::{CaseKind, CaseStatus, Verdict};
 use onsale_core::refusal::Refusal;
@@ -43,11 +46,22 @@ pub(crate) fn committed(
             sim.coverage.saw(Sometimes::ClockBehind);
         }
         step(entry, before, after, &mut sim.coverage, &sim.provider)?;
+        places::step(entry, before, after, entries, &mut sim.coverage, &sim.provider)?;
+    }
+    // In between a batch only the invariants look.
+    if let ([request], [decision]) = (requests, decisions) {
+        let now = locked_at.max(before.events[&request.command.event()].clock);
+        places::refused(request, decision, before, now)?;
+        let is_back = |entry: &LogEntry| matches!(entry.kind, LogKind::OrderReturned { .. });
+        if matches!(request.command, Command::JudgeCallback { .. }) && entries.iter().any(is_back) {
+            sim.coverage.saw(Sometimes::RefundByCallback);
+        }
     }
     for (request, decision) in requests.iter().zip(decisions) {
         if let Some(key) = request.key {
             sim.ledger.decided(key.id, decision)?;
         }
+        places::answered(request, decision, after, &mut sim.coverage);
         refused(
             request,
             decision,
@@ -222,18 +236,25 @@ fn refused(
     after: &World,
     now: Timestamp,
 ) -> Result<(), Broken> {
-    let Outcome::Refused(Refusal::SeatUnavailable(seats)) = &decision.outcome else {
+    let (Outcome::Refused(Refusal::SeatUnavailable(seats)), Command::PlaceHold { code, .. }) =
+        (&decision.outcome, &request.command)
+    else {
         return Ok(());
     };
-    if decision.replayed || !matches!(request.command, Command::PlaceHold { .. }) {
+    if decision.replayed {
         return Ok(());
     }
-    let is_free = |world: &World, ordinal| match world.seats[&(HALL, ordinal)].status {
-        SeatStatus::Held { hold, expires_at } => {
-            expires_at <= now && world.holds[&hold].status == HoldStatus::Active
-        }
-        SeatStatus::Available => true,
-        SeatStatus::Sold { .. } | SeatStatus::NotForSale => false,
+    let is_free = |world: &World, ordinal| {
+        let seat = world.seats[&(HALL, ordinal)];
+        let opens = seat.allocation.is_none() || seat.allocation == places::opened(world, code);
+        opens
+            && match seat.status {
+                SeatStatus::Held { hold, expires_at } => {
+                    expires_at <= now && world.holds[&hold].status == HoldStatus::Active
+                }
+                SeatStatus::Available => true,
+                SeatStatus::Sold { .. } | SeatStatus::NotForSale => false,
+            }
     };
     match seats.iter().find(|seat| is_free(before, **seat) && is_free(after, **seat)) {
         None => Ok(()),
@@ -253,6 +274,7 @@ pub(crate) fn ended(sim: &mut Sim) -> Result<(), Broken> {
     sim.ledger.compare(&sim.database.world)?;
     money(sim)?;
     let now = sim.clock(0);
+    sim.database.compare(0)?;
     sim.database.real.iter_mut().try_for_each(|real| real.audit(0, now, &[]))
 }
 
@@ -261,9 +283,11 @@ fn open(sim: &Sim) -> String {
     let operations = world.operations.values().filter(|o| o.status.is_live()).map(|o| format!("{o:?}"));
     let holds = world.holds.values().filter(|h| h.status.is_live()).map(|h| format!("{h:?}"));
     let cases = world.cases.values().filter(|c| c.status == CaseStatus::Open).map(|c| format!("{c:?}"));
+    let transfers = world.transfers.values().filter(|t| t.status == TransferStatus::InFlight);
+    let transfers = transfers.map(|transfer| format!("{transfer:?}"));
     let parked = world.callbacks.values().filter(|c| c.verdict == Verdict::Parked && c.case.is_none());
     let parked = parked.map(|callback| format!("{callback:?}"));
-    let lines: Vec<String> = operations.chain(holds).chain(cases).chain(parked).collect();
+    let lines: Vec<String> = operations.chain(holds).chain(cases).chain(transfers).chain(parked).collect();
     match lines.is_empty() {
         true => format!("buyers: {:?}\nunder way: {:?}", sim.waiting_buyers(), sim.under_way()),
         false => lines.join("\n"),
@@ -273,6 +297,11 @@ fn open(sim: &Sim) -> String {
 /// Attempt by attempt: what the provider keeps is what seats were sold for, and it sets nothing aside.
 fn money(sim: &Sim) -> Result<(), Broken> {
     let world = &sim.database.world;
+    let back_minor = |order: &Order| -> i64 {
+        let refunds = world.operations_of(order.id).into_iter().filter(|o| o.kind == OperationKind::Refund);
+        let done = refunds.filter(|o| o.target == order.paid_by && o.status == OperationStatus::Succeeded);
+        done.map(|refund| refund.amount.amount_minor).sum()
+    };
     let mut kept_minor = 0;
     for (name, intent) in &sim.provider.intents {
         let attempt = world.attempt_named(name);
@@ -285,14 +314,14 @@ fn money(sim: &Sim) -> Result<(), Broken> {
             _ => 0,
         };
         kept_minor += kept;
-        let due = pays.map_or(0, |order| order.total.amount_minor);
+        let due = pays.map_or(0, |order| order.total.amount_minor - back_minor(order));
         if intent.state == IntentState::Authorized || kept != due {
             let what = format!("{name} {intent:?}\nin the books: {attempt:?}\n{order:?}");
             return Err(Broken::new("money: the provider keeps what was sold, and nothing else", what));
         }
     }
     let confirmed = world.orders.values().filter(|order| order.status == OrderStatus::Confirmed);
-    let sold_minor: i64 = confirmed.map(|order| order.total.amount_minor).sum();
+    let sold_minor: i64 = confirmed.map(|order| order.total.amount_minor - back_minor(order)).sum();
     if sold_minor != kept_minor {
         let what = format!("sold for {sold_minor}, the provider keeps {kept_minor}");
         return Err(Broken::new("money: the sums agree", what));

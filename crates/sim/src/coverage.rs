@@ -98,6 +98,58 @@ sometimes! {
     Paused;
     /// A case was closed by releasing the seats.
     ReleasedByPerson;
+    /// The operator's request was answered again under its key.
+    OperatorReplayed;
+    /// Seats and places were sold together.
+    SoldMixed;
+    /// Places of several buckets were sold to one order.
+    SeveralBuckets;
+    /// An area had too few places.
+    AreaFull;
+    /// The cap over all areas refused.
+    EventFull;
+    /// A hold took places, or tickets of a code, of one that was overdue and not yet swept.
+    CountTakenOver;
+    /// What was set aside was bought with its code.
+    SetAsideSold;
+    /// Seats set aside were asked for without their code.
+    SetAsideRefused;
+    /// Tickets were held before the sale began for all.
+    Presale;
+    /// An access code had too few tickets left.
+    CodeExhausted;
+    /// An access code was no longer good.
+    CodeWithdrawn;
+    /// Capacity arrived at another bucket.
+    TransferArrived;
+    /// Capacity came back to its bucket.
+    TransferReturned;
+    /// An area was made to take more people.
+    CapacityRaised;
+    /// An area was made to take fewer.
+    CapacityLowered;
+    /// An area could not be made to take fewer.
+    CapacityInUse;
+    /// All of an order was given back.
+    RefundedWhole;
+    /// A part of an order was given back.
+    RefundedPart;
+    /// Money was given back, and the buyer kept all tickets.
+    RefundedMoneyAlone;
+    /// An order was refunded more than once.
+    RefundedAgain;
+    /// A refund was asked for while another was on its way.
+    RefundPending;
+    /// A refund larger than what is left was asked for.
+    RefundTooLarge;
+    /// The provider refused a refund of what was sold, and the buyer kept it.
+    RefundDenied;
+    /// A callback told of a refund before the answer did.
+    RefundByCallback;
+    /// A seat that was given back was sold to somebody else.
+    SoldAgain;
+    /// Places that were given back are for nobody.
+    KeptFromResale;
     /// Seats were sold.
     Sold;
     /// Seats were sold by taking the money at once.

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::slice;
 
 use onsale_core::command::{Decision, Request};
+use onsale_core::ga::{Transfer, TransferStatus};
 use onsale_core::hold::Hold;
-use onsale_core::id::{HoldId, OperationId};
+use onsale_core::id::{HoldId, OperationId, TransferId};
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::Timestamp;
@@ -51,7 +52,7 @@ impl Database {
             }
         }
         for real in &mut self.real {
-            real.commit(process, requests, &decisions, now)?;
+            real.commit(process, requests, &decisions, now, &self.world)?;
         }
         Ok(decisions)
     }
@@ -110,6 +111,22 @@ impl Database {
             real.compare_due_holds(process, now, &due)?;
         }
         Ok(due)
+    }
+
+    /// Capacity on its way.
+    pub(crate) fn transfers_in_flight(&mut self, process: usize) -> Result<Vec<TransferId>, Broken> {
+        let on_its_way = |transfer: &&Transfer| transfer.status == TransferStatus::InFlight;
+        let rows = self.world.transfers.values().filter(on_its_way);
+        let ids: Vec<TransferId> = rows.map(|transfer| transfer.id).collect();
+        for real in &mut self.real {
+            real.compare_transfers(process, &ids)?;
+        }
+        Ok(ids)
+    }
+
+    /// Every row that the real databases show, against those in memory.
+    pub(crate) fn compare(&mut self, process: usize) -> Result<(), Broken> {
+        self.real.iter_mut().try_for_each(|real| real.compare_rows(process, &self.world))
     }
 
     /// The parked callbacks whose time has come.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onsale_core::command::{Decision, Outcome, PlacedHold};
-use onsale_core::id::OrderId;
+use onsale_core::id::{OperationId, OrderId, TransferId};
 use onsale_core::order::OrderStatus;
 use onsale_core::reconcile::{CaseKind, Verdict};
 use onsale_world::World;
@@ -19,6 +19,9 @@ pub(crate) struct Ledger {
     answers: BTreeMap<u128, Outcome>,
     holds: Vec<PlacedHold>,
     orders: BTreeSet<OrderId>,
+    /// Refunds and transfers that the operator was told of.
+    refunds: Vec<OperationId>,
+    transfers: Vec<TransferId>,
     /// Orders that a buyer has seen confirmed.
     confirmed: BTreeSet<OrderId>,
     /// The lasting verdict on each message, with its content.
@@ -54,6 +57,8 @@ impl Ledger {
                 Outcome::CheckoutBegun(order) => {
                     self.orders.insert(*order);
                 }
+                Outcome::RefundBegun(operation) => self.refunds.push(*operation),
+                Outcome::TransferBegun(transfer) => self.transfers.push(*transfer),
                 _ => {}
             }
         }
@@ -88,10 +93,13 @@ impl Ledger {
                 return lost(format!("{told:?} is nowhere"));
             };
             let same = row.seats == told.seats
+                && (&row.ga, &row.code) == (&told.ga, &told.code)
                 && row.total_minor == told.total_minor
                 && row.account == told.account
                 && row.first_expires_at == told.first_expires_at;
-            let sum: i64 = placed.seats.iter().map(|(_, _, price)| price).sum();
+            let seats = placed.seats.iter().map(|(_, _, price)| *price);
+            let places = placed.ga.iter().map(|(_, count, _, price)| i64::from(*count) * price);
+            let sum: i64 = seats.chain(places).sum();
             if !same || sum != told.total_minor {
                 return lost(format!("told {placed:?}, kept {row:?}"));
             }
@@ -106,8 +114,20 @@ impl Ledger {
             let undone = |case: &onsale_core::reconcile::Case| {
                 case.order == Some(*order) && case.kind == CaseKind::CaptureFailed
             };
-            if !confirmed && !world.cases.values().any(undone) {
+            // Or the money for all of it was given back.
+            let returned = world.orders.get(order).is_some_and(|row| row.ticket_count == 0);
+            if !confirmed && !returned && !world.cases.values().any(undone) {
                 return lost(format!("{order} was shown as confirmed and isn't"));
+            }
+        }
+        for refund in &self.refunds {
+            if !world.refunds.contains_key(refund) || !world.operations.contains_key(refund) {
+                return lost(format!("the refund {refund} is nowhere"));
+            }
+        }
+        for transfer in &self.transfers {
+            if !world.transfers.contains_key(transfer) {
+                return lost(format!("the transfer {transfer} is nowhere"));
             }
         }
         Ok(())
@@ -117,7 +137,10 @@ impl Ledger {
 /// Whether an outcome is a request's answer for good.
 fn lasts(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::HoldPlaced(_) | Outcome::CheckoutBegun(_) => true,
+        Outcome::HoldPlaced(_)
+        | Outcome::CheckoutBegun(_)
+        | Outcome::RefundBegun(_)
+        | Outcome::TransferBegun(_) => true,
         Outcome::Refused(refusal) => refusal.is_kept(),
         _ => false,
     }

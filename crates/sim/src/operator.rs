@@ -1,15 +1,19 @@
-//! The organiser's people: they halt the sale, change prices, keep seats back, and act on cases. Once everything is
+//! The organiser's people: they halt the sale, change prices, keep seats back, move capacity, give money back, and act on
+//! cases. Once everything is
 //! mended they see to every case that is still open.
+
+pub(crate) mod places;
 
 use onsale_core::command::Command;
 use onsale_core::event::EventStatus;
 use onsale_core::gateway::IntentState;
 use onsale_core::order::OrderStatus;
-use onsale_core::payment::OperationKind;
+use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Case, CaseAction, CaseKind, CaseStatus};
 use onsale_core::time::seconds;
 use onsale_world::HALL;
 
+use crate::provider::KEY_LIFE_MS;
 use crate::sim::{Event, Sim, ordinals};
 
 /// So long after it was opened a case is seen to at the provider.
@@ -19,7 +23,7 @@ impl Sim {
     pub(crate) fn operate(&mut self) {
         if self.faults {
             self.manage();
-            let wait = self.chance.between(2_000, 15_000);
+            let wait = self.chance.between(1_500, 9_000);
             return self.after(wait, Event::Operator);
         }
         let is_open = |case: &&Case| case.status == CaseStatus::Open;
@@ -33,7 +37,9 @@ impl Sim {
 
     fn manage(&mut self) {
         let actor = "olga".to_owned();
-        match self.chance.below(10) {
+        match self.chance.below(17) {
+            10..=12 if self.plan.refunds => self.refund(),
+            13..=16 => self.manage_places(),
             0 => {
                 let status = self.chance.of(&[EventStatus::Paused, EventStatus::Closed]);
                 self.submit(Command::SetOnSale { event: HALL, status, actor });
@@ -103,16 +109,23 @@ impl Sim {
             .order
             .and_then(|order| world.orders.get(&order))
             .is_some_and(|order| order.status == OrderStatus::Confirmed && order.paid_by == Some(attempt));
+        let is_old = |operation: &&Operation| {
+            let refund = operation.kind == OperationKind::Refund && operation.target == Some(attempt);
+            refund && operation.status.is_live() && self.now - operation.created_at.millis() >= KEY_LIFE_MS
+        };
+        let back_minor = world.operations.values().find(is_old).map_or(0, |row| row.amount.amount_minor);
         let state = name.as_ref().and_then(|name| self.provider.observe(name)).map(|seen| seen.state);
         match (case.kind, state, name) {
             // Too old to be sent: it is done by hand, and the provider's word ends it.
             (CaseKind::CaptureFailed, Some(IntentState::Authorized), Some(name)) if captures && sold => {
-                self.provider.by_hand(&name, true, self.now, &mut self.chance);
+                self.provider.by_hand(&name, true, 0, self.now, &mut self.chance);
             }
             (CaseKind::VoidFailed | CaseKind::RefundFailed, _, Some(name)) if voids || refunds => {
-                self.provider.by_hand(&name, false, self.now, &mut self.chance);
+                self.provider.by_hand(&name, false, back_minor, self.now, &mut self.chance);
             }
             (CaseKind::VoidFailed, ..) if !voids => self.resolve(case, CaseAction::Void),
+            // The buyer keeps what was sold, and is told so.
+            (CaseKind::RefundFailed, ..) if !refunds && sold => self.resolve(case, CaseAction::Dismiss),
             (CaseKind::RefundFailed, ..) if !refunds => self.resolve(case, CaseAction::Refund),
             _ => {}
         }

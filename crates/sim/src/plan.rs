@@ -23,6 +23,12 @@ macro_rules! troubles {
 }
 
 troubles! {
+    /// Standing areas.
+    Areas;
+    /// Allocations and access codes.
+    Codes;
+    /// Refunds of what was sold.
+    Refunds;
     /// More than one process.
     Processes;
     /// More than two buyers.
@@ -123,6 +129,22 @@ pub(crate) struct Plan {
     pub(crate) outage: Option<(i64, i64)>,
     /// When a day passes at once, from the beginning.
     pub(crate) day_passes: Option<i64>,
+    /// Standing areas: the capacity of each, and over how many buckets it is spread.
+    pub(crate) areas: Vec<(u32, u16)>,
+    /// How the event sells to some and not to all; none where there is no access code.
+    pub(crate) access: Option<Access>,
+    /// Whether the operator gives money back.
+    pub(crate) refunds: bool,
+}
+
+/// Access codes, and what they open.
+pub(crate) struct Access {
+    /// Tickets that may be had with the code of a party, and with that of the presale.
+    pub(crate) tickets_max: [u32; 2],
+    /// Seats set aside for the party.
+    pub(crate) seats: usize,
+    /// When the sale begins for all, from the beginning of the world.
+    pub(crate) sale_begins: Option<i64>,
 }
 
 impl Plan {
@@ -149,10 +171,22 @@ impl Plan {
         let in_outage = outage.map(|(from, to)| (from + to) / 2);
         let at = chance.between(30_000, 100_000);
         let day_passes = chance.percent(30).then(|| in_outage.filter(|_| chance.percent(70)).unwrap_or(at));
+        let seats = chance.between(3, 10) as usize;
+        let area = |chance: &mut Chance| (chance.between(3, 9) as u32, chance.of(&[1, 2, 3]));
+        let areas: Vec<(u32, u16)> = (0..chance.of(&[0, 1, 1, 2])).map(|_| area(chance)).collect();
+        if !areas.is_empty() && chance.percent(35) {
+            row.policy.ga_max = Some(chance.between(3, 7) as u32);
+        }
+        let access = chance.percent(60).then(|| Access {
+            tickets_max: [chance.between(2, 6) as u32, chance.between(2, 8) as u32],
+            seats: 1 + chance.below(seats.min(3)),
+            sale_begins: chance.percent(30).then(|| chance.between(5_000, 40_000)),
+        });
+        let refunds = chance.percent(75);
         Plan {
             event: row,
             charge,
-            seats: chance.between(3, 10) as usize,
+            seats,
             processes: chance.of(&[1, 2, 2, 3]),
             buyers: chance.between(3, 7) as usize,
             purchases: chance.between(2, 5) as u32,
@@ -168,6 +202,9 @@ impl Plan {
             skew_ms: some(chance, &[0, 1_000, 3_000]) as i64,
             outage,
             day_passes,
+            areas,
+            access,
+            refunds,
         }
     }
 
@@ -175,6 +212,12 @@ impl Plan {
     pub(crate) fn spare(&mut self, spared: Spared) {
         for trouble in Trouble::ALL.iter().filter(|trouble| spared.has(**trouble)) {
             match trouble {
+                Trouble::Areas => {
+                    self.areas.clear();
+                    self.event.policy.ga_max = None;
+                }
+                Trouble::Codes => self.access = None,
+                Trouble::Refunds => self.refunds = false,
                 Trouble::Processes => self.processes = 1,
                 Trouble::Buyers => self.buyers = self.buyers.min(2),
                 Trouble::Purchases => self.purchases = 1,

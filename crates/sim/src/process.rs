@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use onsale_core::command::{Command, Request};
 use onsale_core::errand::{Errand, Reply};
 use onsale_core::id::OperationId;
+use onsale_core::idempotency::RequestKey;
 use onsale_core::payment::Operation;
 use onsale_core::time::Timestamp;
 use onsale_world::World;
@@ -28,6 +29,8 @@ pub(crate) enum Worker {
     Payments,
     Expirer,
     Reconciler,
+    /// Lets capacity arrive that is on its way.
+    Quota,
 }
 
 /// The expirer's period once everything is mended.
@@ -40,6 +43,7 @@ impl Worker {
             Worker::Payments => 1_500,
             Worker::Expirer => EXPIRER_MS,
             Worker::Reconciler => 6_000,
+            Worker::Quota => 9_000,
         }
     }
 }
@@ -84,6 +88,8 @@ enum Origin {
     Client(u64),
     Errand(OperationId),
     Judging(u64),
+    /// The operator, perhaps under a key.
+    Operator(Option<RequestKey>),
     /// Nobody waits for the answer.
     Nobody,
 }
@@ -104,7 +110,7 @@ impl Sim {
         (one.up, one.life) = (true, one.life + 1);
         let life = one.life;
         self.trace.say(self.now, format_args!("process {process} begins, life {life}"));
-        for worker in [Worker::Payments, Worker::Expirer, Worker::Reconciler] {
+        for worker in [Worker::Payments, Worker::Expirer, Worker::Reconciler, Worker::Quota] {
             let most = if worker == Worker::Expirer { self.plan.expirer_ms } else { 1_000 };
             let wait = self.chance.between(0, most);
             self.after(wait, Event::Tick { process, life, worker });
@@ -156,6 +162,7 @@ impl Sim {
     fn queue(&mut self, process: usize, command: Command, origin: Origin) {
         let key = match origin {
             Origin::Client(call) => self.calls[&call].key,
+            Origin::Operator(key) => key,
             _ => None,
         };
         let (seed, came_at) = (self.seed(&command, process), self.clock(process));
@@ -192,10 +199,15 @@ impl Sim {
 
     /// The operator's command, for whichever process is up.
     pub(crate) fn submit(&mut self, command: Command) {
+        self.submit_as(command, None);
+    }
+
+    /// The same under a key.
+    pub(crate) fn submit_as(&mut self, command: Command, key: Option<RequestKey>) {
         let process = self.chance.below(self.plan.processes);
         if self.processes[process].up {
             self.trace.say(self.now, format_args!("operator: {command:?}"));
-            self.queue(process, command, Origin::Nobody);
+            self.queue(process, command, Origin::Operator(key));
         }
     }
 
@@ -213,6 +225,11 @@ impl Sim {
                 }
             }
             Worker::Reconciler => self.look_for_callbacks(process)?,
+            Worker::Quota => {
+                for transfer in self.database.transfers_in_flight(process)? {
+                    self.queue(process, Command::EndTransfer { transfer, arrives: true }, Origin::Nobody);
+                }
+            }
         }
         let period = match worker {
             Worker::Expirer if self.faults => self.plan.expirer_ms,

@@ -17,7 +17,7 @@ use crate::chance::Chance;
 use crate::coverage::{Coverage, Sometimes};
 
 /// After this a key may be forgotten, and the same key is a new request.
-const KEY_LIFE_MS: i64 = seconds(24 * 3_600);
+pub(crate) const KEY_LIFE_MS: i64 = seconds(24 * 3_600);
 
 /// The object of one attempt, with its own account of the money.
 #[derive(Clone, Debug)]
@@ -222,8 +222,13 @@ impl Provider {
                 }
                 intent.state = IntentState::Captured;
             }
-            (Call::Refund { .. }, IntentState::Captured) if intent.refunded_minor == 0 => {
-                intent.refunded_minor = intent.amount.amount_minor;
+            (Call::Refund { .. }, IntentState::Captured) => {
+                // In parts too, and never more than was taken.
+                let sum_minor = intent.refunded_minor + sent.amount.amount_minor;
+                if sum_minor > intent.amount.amount_minor {
+                    return no("more_than_is_left");
+                }
+                intent.refunded_minor = sum_minor;
             }
             (
                 Call::Cancel { .. },
@@ -348,13 +353,16 @@ impl Provider {
         }
     }
 
-    /// A person sees to it at the provider itself: money set aside is let go or taken, money taken is given back.
-    pub(crate) fn by_hand(&mut self, name: &str, take: bool, now: i64, chance: &mut Chance) {
+    /// A person sees to it at the provider itself: money set aside is let go or taken, so much of money taken is given back.
+    pub(crate) fn by_hand(&mut self, name: &str, take: bool, back_minor: i64, now: i64, chance: &mut Chance) {
         let Some(intent) = self.intents.get_mut(name) else {
             return;
         };
         match intent.state {
-            IntentState::Captured if !take => intent.refunded_minor = intent.amount.amount_minor,
+            IntentState::Captured if !take && back_minor > 0 => {
+                let left_minor = intent.amount.amount_minor - intent.refunded_minor;
+                intent.refunded_minor += back_minor.min(left_minor);
+            }
             IntentState::Authorized if take => intent.state = IntentState::Captured,
             IntentState::Captured | IntentState::Processing => return,
             _ if take => return,

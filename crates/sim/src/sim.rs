@@ -6,8 +6,9 @@ use std::sync::Arc;
 use onsale_core::command::{Command, Request};
 use onsale_core::errand::Reply;
 use onsale_core::event::EventStatus;
+use onsale_core::ga::TransferStatus;
 use onsale_core::id::{AccountId, OperationId, SeatOrdinal, Seed};
-use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
+use onsale_core::manifest::{GaArea, Manifest, ManifestSeat, PriceLevel};
 use onsale_core::reconcile::{CaseStatus, Verdict};
 use onsale_core::time::Timestamp;
 use onsale_world::HALL;
@@ -24,7 +25,7 @@ use crate::trace::Trace;
 use crate::{Beside, Broken, Options, checks};
 
 /// When worlds begin.
-const BEGINNING: i64 = 1_800_000_000_000;
+pub(crate) const BEGINNING: i64 = 1_800_000_000_000;
 /// Everything must have come to an end so long after everything was mended.
 const LIVENESS_MS: i64 = 4 * 3_600_000;
 /// More events than any world needs.
@@ -279,13 +280,17 @@ impl Sim {
 
     /// Makes the event and opens its sale.
     fn open(&mut self) -> Result<(), Broken> {
-        let (row, actor) = (Box::new(self.plan.event.clone()), "olga".to_owned());
-        for command in [
+        let (mut row, actor) = (Box::new(self.plan.event.clone()), "olga".to_owned());
+        let sale_begins = self.plan.access.as_ref().and_then(|access| access.sale_begins);
+        row.on_sale_at = sale_begins.map(|after| Timestamp::from_millis(BEGINNING + after));
+        let mut commands = vec![
             Command::CreateEvent(row),
-            Command::ReplaceManifest { event: HALL, manifest: manifest(self.plan.seats) },
+            Command::ReplaceManifest { event: HALL, manifest: manifest(self.plan.seats, &self.plan.areas) },
             Command::SetPrices { event: HALL, manifest_version: 1, levels: vec![(0, 1_000), (1, 700)] },
-            Command::SetOnSale { event: HALL, status: EventStatus::Open, actor },
-        ] {
+        ];
+        commands.extend(self.set_aside());
+        commands.push(Command::SetOnSale { event: HALL, status: EventStatus::Open, actor });
+        for command in commands {
             let seed = self.seed(&command, 0);
             let now = self.clock(0);
             self.database.commit(0, &[Request { command, key: None, seed }], now)?;
@@ -354,6 +359,7 @@ impl Sim {
             && world.holds.values().all(|hold| !hold.status.is_live())
             && world.operations.values().all(|operation| !operation.status.is_live())
             && world.cases.values().all(|case| case.status != CaseStatus::Open)
+            && world.transfers.values().all(|transfer| transfer.status != TransferStatus::InFlight)
             && world.callbacks.values().all(|row| row.verdict != Verdict::Parked || row.case.is_some())
             && self.under_way().is_empty()
     }
@@ -367,7 +373,7 @@ impl Sim {
     }
 }
 
-fn manifest(seats: usize) -> Arc<Manifest> {
+fn manifest(seats: usize, areas: &[(u32, u16)]) -> Arc<Manifest> {
     let seat = |at: usize| ManifestSeat {
         seat_id: format!("S-{at}"),
         section: 0,
@@ -381,12 +387,18 @@ fn manifest(seats: usize) -> Arc<Manifest> {
         restricted_view: false,
         not_for_sale: false,
     };
+    let area = |(at, (capacity, buckets)): (usize, &(u32, u16))| GaArea {
+        ga_area: format!("G-{at}"),
+        capacity: *capacity,
+        buckets: *buckets,
+        price_level: (at % 2) as u16,
+    };
     let level = |name: &str| PriceLevel { name: name.to_owned(), color: None };
     Arc::new(Manifest {
         price_levels: vec![level("A"), level("B")],
         sections: vec!["stalls".to_owned()],
         seats: (0..seats).map(seat).collect(),
-        ga_areas: Vec::new(),
+        ga_areas: areas.iter().enumerate().map(area).collect(),
     })
 }
 

@@ -37,6 +37,9 @@ impl<'a> Due<'a> {
     }
 
     fn places_in(&self, area: AreaNo, bucket: BucketNo) -> u32 {
+        if planted!(OverduePlacesCounted) {
+            return 0;
+        }
         let lines = self.0.iter().flat_map(|hold| &hold.ga);
         lines.filter(|line| (line.area, line.bucket) == (area, bucket)).map(|line| line.quantity).sum()
     }

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use onsale_core::command::{Decision, Request};
-use onsale_core::id::HoldId;
+use onsale_core::ga::{Transfer, TransferStatus};
+use onsale_core::id::{HoldId, TransferId};
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::Callback;
 use onsale_core::time::Timestamp;
 use onsale_postgres_server::Server;
 use onsale_store::{Check, Clock, HomeOptions, Options, Store, SubmitError};
+use onsale_world::{HALL, World};
 
 use crate::Broken;
 
@@ -104,6 +106,7 @@ impl Real {
         requests: &[Request],
         expected: &[Decision],
         now: Timestamp,
+        world: &World,
     ) -> Result<(), Broken> {
         self.clock.store(now.millis(), Ordering::SeqCst);
         let name = self.name();
@@ -129,7 +132,54 @@ impl Real {
         }
         self.commits += 1;
         // While processes are down or a day passes, nobody is in time.
-        if self.commits.is_multiple_of(AUDIT_EVERY) { self.audit(process, now, &["I-17"]) } else { Ok(()) }
+        if self.commits.is_multiple_of(AUDIT_EVERY) {
+            self.compare_rows(process, world)?;
+            self.audit(process, now, &["I-17"])?;
+        }
+        Ok(())
+    }
+
+    /// Seats, places, codes, holds, orders and refunds, row by row.
+    pub(crate) fn compare_rows(&mut self, process: usize, world: &World) -> Result<(), Broken> {
+        let read = self.store(process).read(|reader| {
+            let digits = reader.seat_digits(HALL)?.map(|shown| shown.digits).unwrap_or_default();
+            let (buckets, transfers) = reader.buckets(HALL)?;
+            let (allocations, codes) = (reader.allocations(HALL)?, reader.access_codes(HALL, "", ROWS_MAX)?);
+            let mut holds = Vec::new();
+            for id in world.holds.keys() {
+                holds.extend(reader.hold(*id)?.map(|view| view.hold));
+            }
+            let (mut orders, mut refunds) = (Vec::new(), Vec::new());
+            for id in world.orders.keys() {
+                orders.extend(reader.order(*id)?.map(|view| view.order));
+                refunds.extend(reader.refunds(*id)?.into_iter().map(|view| view.refund));
+            }
+            Ok((digits, buckets, transfers, allocations, codes, holds, orders, refunds))
+        });
+        let (digits, buckets, mut transfers, allocations, codes, holds, orders, mut refunds) =
+            read.expect("rows are read");
+        transfers.sort_by_key(|transfer| transfer.id);
+        refunds.sort_by_key(|refund| refund.operation);
+        let on_its_way = |transfer: &&Transfer| transfer.status == TransferStatus::InFlight;
+        same("seats", &digits, &world.digits.values().map(|digit| b'0' + digit).collect())?;
+        same("buckets", &buckets, &world.buckets.values().cloned().collect())?;
+        same("transfers", &transfers, &world.transfers.values().filter(on_its_way).cloned().collect())?;
+        same("allocations", &allocations, &world.allocations.values().cloned().collect())?;
+        same("access codes", &codes, &world.codes.values().cloned().collect())?;
+        same("holds", &holds, &world.holds.values().cloned().collect())?;
+        same("orders", &orders, &world.orders.values().cloned().collect())?;
+        same("refunds", &refunds, &world.refunds.values().cloned().collect())
+    }
+
+    pub(crate) fn compare_transfers(
+        &mut self,
+        process: usize,
+        expected: &[TransferId],
+    ) -> Result<(), Broken> {
+        let read = self.store(process).read(|reader| reader.transfers_in_flight(ROWS_MAX));
+        let mut found = read.expect("transfers are read");
+        found.sort();
+        same("transfers on their way", &found[..], expected)
     }
 
     /// Every invariant as a query, but for those that are excused.

@@ -169,6 +169,14 @@ impl Sim {
                     };
                     self.judged(process, judging, Some(verdict))?;
                 }
+                Origin::Operator(key) => {
+                    if let Some(key) = key {
+                        self.ledger.answered(key.id, &decision.outcome)?;
+                    }
+                    if decision.replayed {
+                        self.coverage.saw(Sometimes::OperatorReplayed);
+                    }
+                }
                 Origin::Nobody => {}
             }
         }
@@ -184,7 +192,7 @@ impl Sim {
                 Origin::Client(call) => self.tell(call, heard.clone()),
                 Origin::Errand(operation) => self.errand_kept(process, operation, None),
                 Origin::Judging(judging) => self.judged(process, judging, None)?,
-                Origin::Nobody => {}
+                Origin::Operator(_) | Origin::Nobody => {}
             }
         }
         Ok(())

@@ -77,6 +77,22 @@ planted! {
         "money: the provider keeps what was sold, and nothing else", "liveness: everything comes to an end"
     ];
     a_doubt_that_releases_the_seats: DoubtReleasesSeats, in_memory, ["step: a doubt keeps the seats"];
+    more_places_than_there_are: AreaOversold, in_memory, ["invariants: places"];
+    overdue_places_that_are_counted: OverduePlacesCounted, in_memory, ["step: what is free is anyone's"];
+    a_cap_that_is_not_asked: EventCapForgotten, in_memory, ["invariants: places"];
+    sold_places_that_stay_held: SoldPlacesStayHeld, in_memory, ["invariants: places"];
+    places_that_are_not_given_back: PlacesNotGivenBack, in_memory, ["invariants: places", "invariants: live holds"];
+    capacity_that_does_not_arrive: TransferLost, in_memory, ["invariants: places"];
+    seats_set_aside_for_anyone: AllocationNotAsked, in_memory, ["invariants: allocations"];
+    an_access_code_without_end: CodeNotCounted, in_memory, ["step: an access code allows so many tickets"];
+    an_access_code_that_wears_out: CodeNotGivenBack, in_memory, ["invariants: access codes"];
+    a_refund_without_bounds: RefundNotBounded, in_memory, ["invariants: refunds"];
+    a_refund_taken_for_another: RefundBaseForgotten, in_memory, [
+        "step: the money comes back before the seats do", "money: the provider keeps what was sold, and nothing else"
+    ];
+    seats_freed_before_the_money_is_back: SeatsFreedBeforeRefund, in_memory, [
+        "invariants: refunds", "step: the money comes back before the seats do"
+    ];
     a_name_that_is_not_kept: NameNotKept, in_memory, ["provider: confirmed only what the books can name"];
     a_key_used_past_its_life: SentPastHorizon, in_memory, ["provider: no key past its life"];
     a_return_given_up_in_silence: SilenceEndsReturn, in_memory, [
@@ -86,6 +102,12 @@ planted! {
     an_expiry_that_is_not_logged: ExpiryNotLogged, on_sqlite, ["audit"];
     sold_tickets_that_are_not_read: SoldNotRead, on_sqlite, ["the database decides as the store in memory"];
     a_deadline_that_is_not_written: DeadlineNotWritten, on_sqlite, [
+        "the database decides as the store in memory", "the database shows what the store in memory shows", "audit"
+    ];
+    returned_places_that_are_not_written: ReturnedPlacesNotWritten, on_sqlite, [
+        "the database decides as the store in memory", "the database shows what the store in memory shows", "audit"
+    ];
+    returned_places_that_a_server_does_not_write: ReturnedPlacesNotWritten, on_postgres, [
         "the database decides as the store in memory", "the database shows what the store in memory shows", "audit"
     ];
     an_expiry_that_a_server_does_not_log: ExpiryNotLogged, on_postgres, ["audit"];

@@ -292,6 +292,7 @@ fn orders(snapshot: &Snapshot) -> [Rows<'_>; 2] {
             ]);
             continue;
         };
+        let returned = if planted!(ReturnedPlacesNotWritten) { before } else { after };
         changed.push(cells![
             after.status.word(),
             after.payment_status.word(),
@@ -301,7 +302,7 @@ fn orders(snapshot: &Snapshot) -> [Rows<'_>; 2] {
             after.return_url.as_deref(),
             after.ticket_count,
             seats_json(&after.returned_seats),
-            ga_json(&after.returned_ga),
+            ga_json(&returned.returned_ga),
             after.ticketed,
             after.id.0,
             before.status.word(),

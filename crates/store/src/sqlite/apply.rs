@@ -290,6 +290,7 @@ fn order(db: &Connection, before: Option<&Order>, after: &Order) -> Result<(), S
         ])?;
         return one("orders", count);
     };
+    let returned = if planted!(ReturnedPlacesNotWritten) { before } else { after };
     let mut statement = db.prepare_cached(
         "UPDATE orders SET status = ?1, payment_status = ?2, paid_by = ?3, confirmed_at = ?4, email = ?5, return_url = ?6,
            ticket_count = ?11, returned_seats = ?12, returned_ga = ?13, ticketed = ?14
@@ -308,7 +309,7 @@ fn order(db: &Connection, before: Option<&Order>, after: &Order) -> Result<(), S
         before.paid_by.map(|operation| operation.0.to_be_bytes()),
         after.ticket_count,
         seats_json(&after.returned_seats),
-        ga_json(&after.returned_ga),
+        ga_json(&returned.returned_ga),
         after.ticketed,
         before.ticketed,
     ])?;
