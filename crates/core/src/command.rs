@@ -8,7 +8,7 @@ use crate::gateway::Observation;
 use crate::hold::Hold;
 use crate::id::{
     AccountId, AllocationNo, AreaNo, BucketNo, CaseId, EventNo, HoldId, OperationId, OrderId, SeatOrdinal,
-    Seed, TransferId,
+    Seed, TicketId, TransferId,
 };
 use crate::idempotency::{KeyRecord, RequestKey, StoredAnswer};
 use crate::manifest::Manifest;
@@ -16,6 +16,8 @@ use crate::reconcile::{Callback, CaseAction, Verdict};
 use crate::refund::RefundPart;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
+use crate::ticket::{Direction, Place, ScanResult};
+use crate::time::Timestamp;
 
 pub use crate::decide::observe::Effect;
 
@@ -225,6 +227,22 @@ pub enum Command {
         /// Who: the acting key's id.
         actor: String,
     },
+    /// Makes the tickets of an order that is paid for.
+    IssueTickets {
+        /// Which order.
+        order: OrderId,
+    },
+    /// Makes the barcodes of a ticket worthless that are out there; there is a new one.
+    ReissueTicket {
+        /// Which ticket.
+        ticket: TicketId,
+        /// The generation whose barcodes are to be worthless.
+        generation: u16,
+        /// Who: the acting key's id.
+        actor: String,
+    },
+    /// Shows a ticket at a gate.
+    ScanTicket(Showing),
     /// Acts on a case.
     ResolveCase {
         /// Which case.
@@ -236,6 +254,27 @@ pub enum Command {
         /// Who: the acting key's id.
         actor: String,
     },
+}
+
+/// A ticket as it is shown at a gate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Showing {
+    /// The scanner's own id of it.
+    pub scan: Arc<str>,
+    /// The ticket that the barcode names; its signature has been verified.
+    pub ticket: TicketId,
+    /// The generation that the barcode names.
+    pub generation: u16,
+    /// The event that the gate lets people in to, if it says so.
+    pub at: Option<EventNo>,
+    /// Which way.
+    pub direction: Direction,
+    /// Where.
+    pub gate: String,
+    /// When, by the scanner's clock; now, unless it says so.
+    pub scanned_at: Option<Timestamp>,
+    /// Whether the scanner could not ask, and has let its holder in by itself.
+    pub let_in_offline: bool,
 }
 
 /// What a hold is to claim.
@@ -291,6 +330,9 @@ impl Command {
                 operation.event()
             }
             Command::EndTransfer { transfer, .. } => transfer.event(),
+            Command::IssueTickets { order } => order.event(),
+            Command::ReissueTicket { ticket, .. } => ticket.event(),
+            Command::ScanTicket(showing) => showing.ticket.event(),
             Command::BeginRefund { order, .. } => order.event(),
             Command::ResolveCase { case, .. } => case.event(),
         }
@@ -353,6 +395,14 @@ pub enum Outcome {
     Judged(Verdict),
     /// The money is on its way back.
     RefundBegun(OperationId),
+    /// The order has its tickets, now or before.
+    TicketsIssued,
+    /// The order's money isn't there by proof, or not any more.
+    TicketsNotDue,
+    /// The barcodes of that generation are worthless, now or before.
+    TicketReissued,
+    /// The gate has its answer.
+    TicketScanned(Scanned),
     /// The case was acted upon.
     CaseActed,
     /// It was decided against.
@@ -368,6 +418,17 @@ pub struct PlacedHold {
     pub seats: Vec<(SeatOrdinal, u16, i64)>,
     /// For each area it has places in: the area, how many, index of the price level, price of each in minor units.
     pub ga: Vec<(AreaNo, u32, u16, i64)>,
+}
+
+/// What a gate is told of a ticket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scanned {
+    /// What to do.
+    pub result: ScanResult,
+    /// What the ticket is for, if it is in the books.
+    pub place: Option<Place>,
+    /// When and where somebody was first let in with it: with ADMIT and ALREADY_USED.
+    pub admitted: Option<(Timestamp, String)>,
 }
 
 /// What became of a hold that was to expire.

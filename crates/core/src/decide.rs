@@ -13,6 +13,7 @@ pub(crate) mod observe;
 mod places;
 mod refund;
 mod sale;
+mod ticket;
 
 use crate::command::{Command, Outcome, Request};
 use crate::snapshot::Snapshot;
@@ -76,6 +77,11 @@ pub(crate) fn decide(state: &mut Snapshot, request: &Request, now: Timestamp) ->
         Command::BeginRefund { order, part, resell, reason, actor } => {
             refund::begin(state, *order, part, *resell, reason, actor, now, seed)
         }
+        Command::IssueTickets { order } => ticket::issue(state, *order, now, seed),
+        Command::ReissueTicket { ticket, generation, actor } => {
+            ticket::reissue(state, *ticket, *generation, actor)
+        }
+        Command::ScanTicket(showing) => ticket::scan(state, showing, now),
         Command::ResolveCase { case, action, note, actor } => {
             case::resolve(state, *case, *action, note, actor, now, seed)
         }

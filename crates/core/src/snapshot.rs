@@ -245,7 +245,14 @@ impl Snapshot {
                     self.want(Need::Due(event));
                 }
             }
-            Command::BeginRefund { order, .. } => self.want(Need::Order(*order)),
+            Command::BeginRefund { order, .. } | Command::IssueTickets { order } => {
+                self.want(Need::Order(*order));
+            }
+            Command::ReissueTicket { ticket, .. } => self.want(Need::Ticket(*ticket)),
+            Command::ScanTicket(showing) => {
+                self.want(Need::Ticket(showing.ticket));
+                self.want(Need::Scan(event, Arc::clone(&showing.scan)));
+            }
             Command::ReleaseHold { hold, .. }
             | Command::ExpireHold { hold }
             | Command::Checkout { hold, .. } => {
@@ -508,6 +515,7 @@ impl Snapshot {
             && self.events.changes().next().is_none()
             && self.keys.changes().next().is_none()
             && self.callbacks.changes().next().is_none()
+            && self.scans.changes().next().is_none()
             && self.operations.changes().next().is_none()
             && self.cases.changes().next().is_none()
     }

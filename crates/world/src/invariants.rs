@@ -1,6 +1,7 @@
 //! What must hold after every batch, whatever happened in it.
 
 mod places;
+mod tickets;
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ use crate::World;
 pub type Invariant = fn(&World);
 
 /// Each invariant with its name.
-pub const INVARIANTS: [(&str, Invariant); 12] = [
+pub const INVARIANTS: [(&str, Invariant); 13] = [
     ("invariants: seats", seats),
     ("invariants: live holds", |world| world.holds.values().for_each(|hold| live_hold(world, hold))),
     ("invariants: orders", |world| world.orders.values().for_each(|order| one_order(world, order))),
@@ -37,6 +38,7 @@ pub const INVARIANTS: [(&str, Invariant); 12] = [
     ("invariants: counters", counters),
     ("invariants: log", log),
     ("invariants: callbacks", callbacks),
+    ("invariants: tickets", tickets::check),
 ];
 
 /// Panics with what is broken.

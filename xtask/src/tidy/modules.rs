@@ -38,7 +38,7 @@ const CORE_USES: &[(&str, &str)] = &[
     ),
     (
         "command",
-        "access decide decide/hold decide/observe event gateway hold id idempotency manifest reconcile refund refusal snapshot",
+        "access decide decide/hold decide/observe event gateway hold id idempotency manifest reconcile refund refusal snapshot ticket time",
     ),
     ("decide", "command snapshot time"),
     ("decide/sale", "command event id log manifest refusal seat_map snapshot"),
@@ -73,6 +73,7 @@ const CORE_USES: &[(&str, &str)] = &[
         "decide/case",
         "command decide/books decide/observe event hold id log order payment reconcile refusal snapshot time",
     ),
+    ("decide/ticket", "command decide/refund event ga id log order payment refusal snapshot ticket time"),
     (
         "decide/books",
         "decide/hold decide/places event ga hold id log money order payment reconcile seat_map snapshot time",

@@ -8,4 +8,5 @@ mod hold;
 mod money;
 mod payment;
 mod sale;
+mod ticket;
 mod timelines;

@@ -15,6 +15,7 @@
 
 mod action;
 mod fact;
+mod gate;
 mod say;
 mod words;
 
@@ -183,6 +184,7 @@ impl Page {
                         other => panic!("in_doubt {other}?"),
                     }
                 }
+                "reentry" => policy.reentry = true,
                 "charge" => policy.payment = PaymentMode::Charge,
                 "seats_max" => policy.seats_per_hold_max = words.number() as u32,
                 "tickets_max" => policy.tickets_per_account_max = words.number() as u32,

@@ -30,6 +30,8 @@ impl Page {
         let command = match words.next() {
             "callback" => self.callback(&mut words),
             "operator" => self.operator(&mut words),
+            "worker" => self.worker(&mut words),
+            "gate" => self.gate(&mut words),
             hold if is_name(hold, |letter| letter == 'h') => {
                 words.expect("expires");
                 Command::ExpireHold { hold: self.hold(hold) }
@@ -108,6 +110,7 @@ impl Page {
                 Command::ReplaceManifest { event, manifest: manifest(&seats) }
             }
             "releases" => Command::ReleaseHold { hold: self.hold(words.next()), account: None },
+            "reissues" => self.reissue(words),
             "resolves" => {
                 let kind = words.next();
                 let order = (!words.take("with")).then(|| words.next());

@@ -32,6 +32,15 @@ impl Page {
                 }
                 same(kind, self.case_text(self.case(kind, order)), &rest(&mut words));
             }
+            "tickets" => {
+                let order = words.next();
+                let (_, expected) = text.split_once(order).expect("the word was taken");
+                same(order, self.tickets_text(self.order(order)), expected.trim());
+            }
+            "conflicts" => {
+                let expected = text.strip_prefix("conflicts").unwrap_or_default();
+                same("conflicts", self.conflicts_text(), expected.trim());
+            }
             "pending" => same("pending", self.world.hall().payment_pending.to_string(), &rest(&mut words)),
             "log" => {
                 let mut kinds = self.world.log.iter().map(|entry| entry.kind.as_str());

@@ -55,6 +55,10 @@ impl Page {
             }
             Outcome::Judged(verdict) => verdict_text(*verdict).to_owned(),
             Outcome::CaseActed => "acted".to_owned(),
+            Outcome::TicketsIssued => "issued".to_owned(),
+            Outcome::TicketsNotDue => "no tickets".to_owned(),
+            Outcome::TicketReissued => "reissued".to_owned(),
+            Outcome::TicketScanned(scanned) => self.scanned_text(scanned),
             Outcome::AllocationMade(no) => format!("allocation {}", no.0),
             Outcome::BucketAdded(no) => format!("bucket {}", no.0),
             Outcome::SeatsSetAside | Outcome::AccessCodeSet | Outcome::CapacitySet => "set".to_owned(),
