@@ -3,11 +3,12 @@
 
 mod places;
 mod sale;
+mod tickets;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use onsale_core::id::{CaseId, EventId, EventNo, HoldId, OperationId, OrderId};
+use onsale_core::id::{CaseId, EventId, EventNo, HoldId, OperationId, OrderId, TicketId};
 use onsale_core::time::Timestamp;
 use rusqlite::ErrorCode;
 
@@ -107,7 +108,8 @@ pub(crate) fn run(db: Look<'_>, now: Timestamp, scope: Scope) -> Result<Audit, S
 
 /// The checks that both kinds of database know, in the order of their numbers.
 pub(crate) fn all() -> Vec<&'static Query> {
-    let mut checks: Vec<&Query> = [sale::CHECKS, places::CHECKS].into_iter().flatten().collect();
+    let mut checks: Vec<&Query> =
+        [sale::CHECKS, places::CHECKS, tickets::CHECKS].into_iter().flatten().collect();
     checks.sort_by_key(|(id, ..)| id.trim_start_matches("I-").parse::<u32>().unwrap_or(u32::MAX));
     checks
 }
@@ -214,6 +216,7 @@ fn id_text(column: &str, bytes: &[u8]) -> String {
         "order_id" => OrderId(bits).to_string(),
         "operation_id" | "paid_by" | "target" => OperationId(bits).to_string(),
         "case_id" => CaseId(bits).to_string(),
+        "ticket_id" => TicketId(bits).to_string(),
         _ => format!("{bits:032x}"),
     }
 }

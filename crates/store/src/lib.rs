@@ -32,8 +32,8 @@ pub use moving::{MoveError, Step, cancel_move, cancel_to_postgres, move_event, t
 pub use names::Named;
 pub use postgres::{Duty, HomeOptions};
 pub use read::{
-    CallbackDue, CaseView, DirectoryLine, EventReport, HoldView, ManifestView, OperationView, OrderView,
-    Reader, RefundView, SeatChanges, SeatDigits,
+    CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView, OperationView,
+    OrderView, Reader, RefundView, RevokedTickets, SeatChanges, SeatDigits,
 };
 pub use sqlite::{Ground, Options, audit_folder, backup_folder};
 pub use store::{Store, WriterFigures, audit_url};

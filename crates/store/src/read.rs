@@ -1,6 +1,7 @@
 //! Reading for those who show, work through and check: each method is one consistent look.
 
 mod places;
+mod tickets;
 mod views;
 
 use onsale_core::event::Event;
@@ -21,8 +22,8 @@ use crate::rows::{self, BUCKET, CALLBACK, CASE, EVENT, HOLD, LOG, OPERATION, ORD
 
 pub use places::RefundView;
 pub use views::{
-    CallbackDue, CaseView, DirectoryLine, EventReport, HoldView, ManifestView, OperationView, OrderView,
-    SeatChanges, SeatDigits,
+    CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView, OperationView,
+    OrderView, RevokedTickets, SeatChanges, SeatDigits,
 };
 
 /// A look at the database.
@@ -402,9 +403,9 @@ impl Reader<'_> {
         })
     }
 
-    /// What waits: holds past their time, operations without an answer, parked callbacks, open cases; each with the
-    /// instant of the oldest.
-    pub fn backlog(&self, now: Timestamp) -> Parsed<[(&'static str, u64, Option<Timestamp>); 4]> {
+    /// What waits: holds past their time, operations without an answer, parked callbacks, open cases, orders without their
+    /// tickets; each with the instant of the oldest.
+    pub fn backlog(&self, now: Timestamp) -> Parsed<[(&'static str, u64, Option<Timestamp>); 5]> {
         let told = |row: &Row<'_>| Ok((row.number(0)?, time_or_none(row, 1)?));
         let ask = |text: &str, values: &[Value<'_>]| -> Parsed<(u64, Option<Timestamp>)> {
             Ok(self.0.one(text, values, told)?.unwrap_or_default())
@@ -423,11 +424,17 @@ impl Reader<'_> {
             let parked =
                 ask("SELECT count(*), min(received_at) FROM callbacks WHERE verdict = 'parked'", &[])?;
             let cases = ask("SELECT count(*), min(opened_at) FROM cases WHERE status = 'OPEN'", &[])?;
+            let tickets = ask(
+                "SELECT count(*), min(confirmed_at) FROM orders
+                 WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0",
+                &[],
+            )?;
             Ok([
                 ("expired_holds", holds.0, holds.1),
                 ("payment_unknown", unknown.0, unknown.1),
                 ("callbacks_parked", parked.0, parked.1),
                 ("cases_open", cases.0, cases.1),
+                ("tickets_due", tickets.0, tickets.1),
             ])
         })
     }

@@ -298,12 +298,19 @@ pub(crate) fn refund(row: &Row<'_>) -> Parsed<Refund> {
     })
 }
 
-pub(crate) fn ticket(row: &Row<'_>) -> Parsed<Ticket> {
-    let place = match (row.number_or_none(2)?, row.number_or_none(3)?) {
-        (Some(ordinal), None) => Place::Seat(SeatOrdinal(ordinal)),
-        (None, Some(area)) => Place::Area(AreaNo(area)),
+/// What a ticket is for, from two columns: ordinal and area.
+pub(crate) fn place_or_none(row: &Row<'_>, first: usize) -> Parsed<Option<Place>> {
+    Ok(match (row.number_or_none(first)?, row.number_or_none(first + 1)?) {
+        (Some(ordinal), None) => Some(Place::Seat(SeatOrdinal(ordinal))),
+        (None, Some(area)) => Some(Place::Area(AreaNo(area))),
+        (None, None) => None,
         both => return Err(StoreError::Corrupt { wanted: "a ticket's place", found: format!("{both:?}") }),
-    };
+    })
+}
+
+pub(crate) fn ticket(row: &Row<'_>) -> Parsed<Ticket> {
+    let missing = || StoreError::Corrupt { wanted: "a ticket's place", found: "nothing".to_owned() };
+    let place = place_or_none(row, 2)?.ok_or_else(missing)?;
     Ok(Ticket {
         id: row.id(0)?,
         order: row.id(1)?,

@@ -373,6 +373,8 @@ CREATE TABLE tickets (
   CHECK (inside = 0 OR admissions > 0)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX tickets_moved ON tickets (event_no) WHERE status <> 'VALID' OR generation > 1;
+
 CREATE INDEX tickets_of_order ON tickets (order_id);
 
 CREATE UNIQUE INDEX tickets_of_seat ON tickets (event_no, ordinal) WHERE ordinal IS NOT NULL AND status <> 'REVOKED';

@@ -53,6 +53,8 @@ pub const NAMES: &[&str] = &[
     // The other workers.
     "expirer.due",
     "expirer.ended",
+    "issuer.due",
+    "issuer.issued",
     "reconciler.due",
 ];
 

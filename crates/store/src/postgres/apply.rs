@@ -50,6 +50,7 @@ pub(super) fn write(link: &Link, snapshot: &Snapshot, batch: Uuid) -> Parsed<()>
     let [transfers_changed, transfers_new] = places::transfers(snapshot);
     let [codes_changed, codes_new] = places::codes(snapshot);
     let [tickets_changed, tickets_new] = tickets::tickets(snapshot);
+    let [scans_changed, scans_new] = tickets::scans(snapshot);
     let mut mark = Rows::new(&BATCHES_NEW);
     mark.push(cells![batch.as_u128(), true, snapshot.now().millis()]);
     write_rows(
@@ -76,7 +77,8 @@ pub(super) fn write(link: &Link, snapshot: &Snapshot, batch: Uuid) -> Parsed<()>
             // A seat has one good ticket: what is revoked makes room for what is issued.
             tickets_changed,
             tickets_new,
-            tickets::scans(snapshot),
+            scans_changed,
+            scans_new,
             cases_changed,
             cases_new,
             callbacks_changed,

@@ -2,12 +2,14 @@
 
 use onsale_core::ga::Bucket;
 use onsale_core::hold::Hold;
-use onsale_core::id::{AreaNo, EventNo, SeatOrdinal};
+use onsale_core::id::{AreaNo, EventNo, SeatOrdinal, TicketId};
 use onsale_core::log::LogKind;
 use onsale_core::manifest::Manifest;
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::{Callback, Case};
+use onsale_core::ticket::{Place, Scan, TicketStatus};
+use onsale_core::time::Timestamp;
 
 /// Where an event is at home.
 #[derive(Clone, Debug)]
@@ -98,6 +100,30 @@ pub struct OperationView {
     pub return_url: Option<String>,
     /// Whether the provider takes the money at once.
     pub charge: bool,
+}
+
+/// A scan by which somebody was let in against the books, and what the books have of its ticket.
+#[derive(Clone, Debug)]
+pub struct GateConflict {
+    /// The scan.
+    pub scan: Scan,
+    /// What the ticket is for, if it is in the books.
+    pub place: Option<Place>,
+    /// When its holder was first let in.
+    pub admitted_at: Option<Timestamp>,
+    /// Where.
+    pub admitted_gate: Option<String>,
+}
+
+/// Tickets that a scanner must not trust blindly.
+#[derive(Clone, Debug)]
+pub struct RevokedTickets {
+    /// The event's version they show.
+    pub version: u64,
+    /// The version after which these have changed; `None` when these are all.
+    pub since: Option<u64>,
+    /// Each with its generation and status.
+    pub tickets: Vec<(TicketId, u16, TicketStatus)>,
 }
 
 /// A parked callback whose time has come.

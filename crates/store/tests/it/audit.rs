@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use onsale_core::command::Command;
+use onsale_core::command::{Command, Showing};
 use onsale_core::gateway::IntentState;
-use onsale_core::id::{EventNo, HoldId, OperationId, OrderId};
+use onsale_core::id::{EventNo, HoldId, OperationId, OrderId, TicketId};
 use onsale_core::reconcile::{Callback, Verdict};
+use onsale_core::ticket::Direction;
 use onsale_core::time::{Timestamp, seconds};
 use onsale_store::{Audit, audit_folder, backup_folder};
 use rusqlite::Connection;
@@ -21,6 +22,8 @@ struct Things {
     sold_hold: HoldId,
     paid_by: OperationId,
     capture: OperationId,
+    /// For seat 0; its holder is inside.
+    ticket: TicketId,
     /// Of ben, who holds seats 2 and 3.
     held: HoldId,
     /// Of cyd, who is paying for seat 4.
@@ -33,12 +36,13 @@ struct Things {
 
 impl Things {
     /// Each by its name in [`DAMAGE`]: bits and text of its id.
-    fn named(&self) -> [(&'static str, u128, String); 9] {
+    fn named(&self) -> [(&'static str, u128, String); 10] {
         [
             ("{sold}", self.sold.0, self.sold.to_string()),
             ("{sold_hold}", self.sold_hold.0, self.sold_hold.to_string()),
             ("{paid_by}", self.paid_by.0, self.paid_by.to_string()),
             ("{capture}", self.capture.0, self.capture.to_string()),
+            ("{ticket}", self.ticket.0, self.ticket.to_string()),
             ("{held}", self.held.0, self.held.to_string()),
             ("{pending}", self.pending.0, self.pending.to_string()),
             ("{pending_hold}", self.pending_hold.0, self.pending_hold.to_string()),
@@ -62,6 +66,10 @@ fn sale() -> (World, Things) {
     let (sold, paid_by) = world.sell(&ada(), &[0, 1], "pi_sold");
     let capture = world.live(sold, onsale_core::payment::OperationKind::Capture).expect("it is sold").id;
     world.observe(capture, world.observed(sold, paid_by, "pi_sold", IntentState::Captured));
+    world.submit(Command::IssueTickets { order: sold });
+    let ticket = world.store.read(|db| db.tickets(sold)).expect("they can be read")[0].id;
+    world.submit(Command::ScanTicket(showing("scan_in", ticket)));
+    world.submit(Command::ScanTicket(showing("scan_again", ticket)));
     let held = world.hold(&ben(), &[2, 3]);
     let cyd = account("cyd");
     let placed = world.submit_keyed(11, 1, place_hold(&cyd, &[4]));
@@ -80,7 +88,20 @@ fn sale() -> (World, Things) {
     judge(&world, "evt_parked", "pi_stray", None);
     judge(&world, "evt_conflict", "pi_sold", Some(pending));
     let sold_hold = world.order(sold).order.hold;
-    (world, Things { sold, sold_hold, paid_by, capture, held, pending, pending_hold, attempt, late })
+    (world, Things { sold, sold_hold, paid_by, capture, ticket, held, pending, pending_hold, attempt, late })
+}
+
+fn showing(scan: &str, ticket: TicketId) -> Showing {
+    Showing {
+        scan: scan.into(),
+        ticket,
+        generation: 1,
+        at: None,
+        direction: Direction::In,
+        gate: "north".to_owned(),
+        scanned_at: None,
+        let_in_offline: false,
+    }
 }
 
 fn judge(world: &World, id: &str, reference: &str, claimed_order: Option<OrderId>) {
@@ -165,6 +186,36 @@ const DAMAGE: &[(&str, &str, &str)] = &[
         "DELETE FROM cases WHERE kind = 'callback_conflict'; UPDATE callbacks SET case_id = NULL",
         "evt_conflict",
     ),
+    ("I-23", "UPDATE orders SET ticketed = 0 WHERE order_id = {sold}", "{sold}"),
+    ("I-23", "DELETE FROM tickets WHERE ticket_id = {ticket}", "{sold}"),
+    ("I-23", "UPDATE operations SET status = 'PENDING' WHERE operation_id = {capture}", "{sold}"),
+    ("I-23", "DELETE FROM orders WHERE order_id = {sold}", "{sold}"),
+    ("I-23", "UPDATE tickets SET ordinal = NULL, area = 3 WHERE ticket_id = {ticket}", "ticket_count 3, tickets 1"),
+    ("I-23", "UPDATE holds SET ga = '[{\"a\":4,\"b\":0,\"q\":2}]' WHERE hold_id = {sold_hold}", "ticket_count 4, tickets -2"),
+    ("I-24", "UPDATE orders SET status = 'CANCELLED' WHERE order_id = {sold}", "{sold}"),
+    ("I-24", "UPDATE seats SET {free} WHERE ordinal = 0", "{sold}"),
+    ("I-24", "UPDATE seats SET order_id = {pending} WHERE ordinal = 0", "{sold}"),
+    ("I-24", "UPDATE tickets SET status = 'SUSPENDED' WHERE ticket_id = {ticket}", "{sold}, status SUSPENDED"),
+    (
+        "I-24",
+        "INSERT INTO operations SELECT x'00000000000000000000000000000001', event_no, order_id, 9, 'REFUND', 'UNKNOWN', target, NULL,
+           amount_minor, currency, 0, NULL, NULL, NULL, 0, 0, 0, 0 FROM operations WHERE operation_id = {capture};
+         INSERT INTO refunds VALUES (x'00000000000000000000000000000001', 1, {sold}, '', 0, '[0]', '[]', '', 0)",
+        "{sold}, status VALID",
+    ),
+    ("I-25", "UPDATE tickets SET inside = 0 WHERE ticket_id = {ticket}", "{ticket}"),
+    ("I-25", "UPDATE tickets SET admitted_at = 1 WHERE ticket_id = {ticket}", "{ticket}"),
+    ("I-25", "DELETE FROM scans WHERE scan_id = 'scan_in'", "{ticket}"),
+    ("I-25", "UPDATE scans SET result = 'ADMIT' WHERE scan_id = 'scan_again'", "{ticket}"),
+    (
+        "I-25",
+        "UPDATE scans SET result = 'ADMIT' WHERE scan_id = 'scan_again';
+         UPDATE tickets SET admissions = 2 WHERE ticket_id = {ticket}",
+        "{ticket}, inside 1, admissions 2",
+    ),
+    ("I-25", "UPDATE scans SET result = 'INVALID' WHERE scan_id = 'scan_again'", "{ticket}, inside -1"),
+    ("I-25", "UPDATE scans SET direction = 'OUT' WHERE scan_id = 'scan_in'", "{ticket}, inside -1"),
+    ("I-25", "UPDATE scans SET event_no = 2 WHERE scan_id = 'scan_again'", "event_no 2, ticket_id {ticket}"),
     ("I-30", "UPDATE orders SET payment_status = 'AUTHORIZED' WHERE order_id = {sold}", "{sold}"),
     ("I-30", "UPDATE orders SET payment_status = 'VOIDED' WHERE order_id = {pending}", "{pending}"),
     ("I-31", "DELETE FROM manifest_seats WHERE ordinal = 7", "printed 9"),

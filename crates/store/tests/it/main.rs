@@ -12,6 +12,7 @@ mod payment;
 mod places;
 mod read;
 mod sale;
+mod ticket;
 mod to_postgres;
 mod wal;
 mod world;

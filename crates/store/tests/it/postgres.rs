@@ -10,6 +10,7 @@ mod places;
 mod read;
 mod sale;
 mod server;
+mod ticket;
 mod world;
 
 /// Whether this is the program that tests the store on a server: the same files are part of both.

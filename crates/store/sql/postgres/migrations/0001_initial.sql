@@ -295,6 +295,8 @@ CREATE TABLE tickets (
   CHECK (inside = 0 OR admissions > 0)
 );
 CREATE INDEX tickets_of_order ON tickets (order_id);
+-- What a scanner that can't ask must not trust.
+CREATE INDEX tickets_moved ON tickets (event_no) WHERE status <> 'VALID' OR generation > 1;
 -- A seat has one ticket that is not revoked: nobody shares a chair.
 CREATE UNIQUE INDEX tickets_of_seat ON tickets (event_no, ordinal) WHERE ordinal IS NOT NULL AND status <> 'REVOKED';
 

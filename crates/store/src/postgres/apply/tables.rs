@@ -120,6 +120,8 @@ update! {
             "version" Int8)
         key ("ticket_id" Id)
         was ("generation" Int4, "status" Text, "inside" Int2, "admissions" Int8, "version" Int8);
+    SCANS_CHANGED in "scans"
+        ("let_in_offline" Int2) key ("event_no" Int4, "scan_id" Text) was ("let_in_offline" Int2);
     HOLDS_CHANGED in "holds"
         ("status" Text, "expires_at" Int8, "order_id" Id, "grace_used" Int2, "in_doubt" Int2)
         key ("hold_id" Id) was ("status" Text, "expires_at" Int8, "order_id" Id);

@@ -73,10 +73,15 @@ pub(super) fn tickets(snapshot: &Snapshot) -> [Rows<'_>; 2] {
     [changed, new]
 }
 
-pub(super) fn scans(snapshot: &Snapshot) -> Rows<'_> {
-    let mut new = Rows::new(&SCANS_NEW);
+pub(super) fn scans(snapshot: &Snapshot) -> [Rows<'_>; 2] {
+    let (mut changed, mut new) = (Rows::new(&SCANS_CHANGED), Rows::new(&SCANS_NEW));
     for change in snapshot.scans.changes() {
         let row = change.after;
+        // Of a scan that is known, one thing may still be heard: that its holder was let in all the same.
+        if let Some(before) = change.before {
+            changed.push(cells![row.let_in_offline, row.ticket.event().0, &*row.id, before.let_in_offline]);
+            continue;
+        }
         new.push(cells![
             row.ticket.event().0,
             &*row.id,
@@ -90,5 +95,5 @@ pub(super) fn scans(snapshot: &Snapshot) -> Rows<'_> {
             row.let_in_offline,
         ]);
     }
-    new
+    [changed, new]
 }

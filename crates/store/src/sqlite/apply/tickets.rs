@@ -37,7 +37,10 @@ pub(super) fn write(db: &Connection, snapshot: &Snapshot) -> Result<(), StoreErr
         ticket(db, None, change.after)?;
     }
     for change in snapshot.scans.changes() {
-        scan(db, change.after)?;
+        match change.before {
+            None => scan(db, change.after)?,
+            Some(before) => told_later(db, before, change.after)?,
+        }
     }
     Ok(())
 }
@@ -92,6 +95,14 @@ fn ticket(db: &Connection, before: Option<&Ticket>, after: &Ticket) -> Result<()
         before.version as i64,
     ])?;
     one("tickets", count)
+}
+
+/// Of a scan that is known, one thing may still be heard: that its holder was let in all the same.
+fn told_later(db: &Connection, before: &Scan, after: &Scan) -> Result<(), StoreError> {
+    let text =
+        "UPDATE scans SET let_in_offline = ?1 WHERE event_no = ?2 AND scan_id = ?3 AND let_in_offline = ?4";
+    let key = params![after.let_in_offline, after.ticket.event().0, after.id, before.let_in_offline];
+    one("scans", db.prepare_cached(text)?.execute(key)?)
 }
 
 fn scan(db: &Connection, after: &Scan) -> Result<(), StoreError> {
