@@ -6,6 +6,7 @@ mod import;
 mod moving;
 mod offline;
 mod serve;
+mod tickets;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -42,6 +43,10 @@ enum Command {
     Backup(audit::BackupArgs),
     /// Move everything from the file to a new database on a PostgreSQL server
     ToPostgres(moving::ToPostgresArgs),
+    /// Print the public key that tickets are verified with
+    TicketKey(tickets::TicketKeyArgs),
+    /// Tell a genuine ticket from any other, with the public key alone; the exit status says which
+    VerifyTicket(tickets::VerifyTicketArgs),
     /// A payment provider to test against
     PaymentSimulator(serve::SimulatorArgs),
     /// Look at settings
@@ -108,6 +113,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Audit(args) => audit::audit(args),
         Command::Backup(args) => audit::backup(args).map(|()| ExitCode::SUCCESS),
         Command::ToPostgres(args) => moving::to_postgres(args).map(|()| ExitCode::SUCCESS),
+        Command::TicketKey(args) => tickets::key(args).map(|()| ExitCode::SUCCESS),
+        Command::VerifyTicket(args) => tickets::verify(args),
         Command::PaymentSimulator(args) => serve::simulator(args),
         Command::Config(args) => config_command(args),
         Command::Openapi => openapi(),

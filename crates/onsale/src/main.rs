@@ -22,6 +22,7 @@ mod order_watch;
 mod seat_map;
 mod server;
 mod telemetry;
+mod tickets;
 mod worker;
 
 use std::process::ExitCode;
