@@ -21,6 +21,7 @@ use crate::follow::Followers;
 use crate::gateway::stripe::Stripe;
 use crate::http::listener::ConnectionStats;
 use crate::metrics::Metrics;
+use crate::tickets::barcode::Signer;
 
 /// How long a caller's command may wait for the writer: longer than any healthy queue, shorter than a client's
 /// patience.
@@ -35,6 +36,8 @@ pub(crate) struct App {
     directory: Mutex<Instant>,
     pub(crate) clock: Arc<ServerClock>,
     pub(crate) auth: Auth,
+    /// Writes the tickets' barcodes.
+    pub(crate) signer: Signer,
     pub(crate) followers: Arc<Followers>,
     /// The payment provider; `None` when none is configured.
     pub(crate) gateway: Option<Gateways>,
@@ -57,6 +60,7 @@ pub(crate) struct Parts {
     pub(crate) homes: Homes,
     pub(crate) clock: Arc<ServerClock>,
     pub(crate) auth: Auth,
+    pub(crate) signer: Signer,
     pub(crate) followers: Arc<Followers>,
     pub(crate) gateway: Option<Gateways>,
     pub(crate) connections: [Arc<ConnectionStats>; 2],
@@ -121,6 +125,7 @@ impl App {
             directory: Mutex::new(Instant::now()),
             clock: parts.clock,
             auth: parts.auth,
+            signer: parts.signer,
             followers: parts.followers,
             gateway: parts.gateway,
             metrics: Arc::new(Metrics::new()),

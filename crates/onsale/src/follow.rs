@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use onsale_core::id::EventNo;
+use onsale_core::log::LogKind;
 use onsale_store::{Committed, Store, StoreError};
 use tokio::sync::Notify;
 
@@ -23,6 +24,8 @@ pub(crate) struct Followers {
     pub(crate) orders: OrderWatch,
     /// One for each home; rung when there may be something to pay there.
     pub(crate) payments: Vec<Notify>,
+    /// One for each home; rung when the provider's word on some money there has changed: tickets may be due.
+    pub(crate) moved_money: Vec<Notify>,
     /// How far each event's log has been handed over without a gap.
     positions: Mutex<HashMap<EventNo, u64>>,
 }
@@ -34,6 +37,7 @@ impl Followers {
             catalog: Catalog::default(),
             orders: OrderWatch::default(),
             payments: (0..homes).map(|_| Notify::new()).collect(),
+            moved_money: (0..homes).map(|_| Notify::new()).collect(),
             positions: Mutex::default(),
         }
     }
@@ -58,6 +62,9 @@ impl Followers {
         self.orders.follow(committed);
         if committed.log.iter().any(|entry| entry.kind.order().is_some()) {
             self.payments[home.0].notify_one();
+        }
+        if committed.log.iter().any(|entry| matches!(entry.kind, LogKind::OperationMoved { .. })) {
+            self.moved_money[home.0].notify_one();
         }
     }
 
@@ -107,6 +114,7 @@ impl Followers {
             self.catalog.jump(event, version);
             self.orders.wake_event(event);
             self.payments[home.0].notify_one();
+            self.moved_money[home.0].notify_one();
             self.advance(event, version);
         }
         Ok(())
@@ -124,7 +132,7 @@ mod tests {
     use std::sync::Arc;
 
     use onsale_core::id::{HoldId, OrderId, SeatOrdinal, Seed};
-    use onsale_core::log::{LogEntry, LogKind};
+    use onsale_core::log::LogEntry;
     use onsale_core::time::Timestamp;
     use onsale_store::Options;
 

@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     holds: Family<OutcomeLabel, Counter>,
     callbacks: Family<OutcomeLabel, Counter>,
     payments: Family<OutcomeLabel, Counter>,
+    scans: Family<OutcomeLabel, Counter>,
     gauges: Gauges,
 }
 
@@ -61,8 +62,9 @@ impl Metrics {
         let mut registry = Registry::default();
         let requests: Family<RequestLabels, Histogram, fn() -> Histogram> =
             Family::new_with_constructor(|| Histogram::new(LATENCY_BUCKETS));
-        let (holds, callbacks, payments, gauges) =
-            (Family::default(), Family::default(), Family::default(), Gauges::default());
+        let (holds, callbacks, payments, scans) =
+            (Family::default(), Family::default(), Family::default(), Family::default());
+        let gauges = Gauges::default();
         registry.register_with_unit(
             "http_server_request_duration",
             "Time from a request's header to its answer",
@@ -75,6 +77,11 @@ impl Metrics {
             "onsale_payment_calls",
             "Calls to the provider, by how they ended",
             payments.clone(),
+        );
+        registry.register(
+            "onsale_gate_scans",
+            "Barcodes shown at gates, by what the gate was told",
+            scans.clone(),
         );
         registry.register(
             "onsale_writer_queue_depth",
@@ -103,7 +110,7 @@ impl Metrics {
             "Whether a home can't be used at present, by its name",
             gauges.home_away.clone(),
         );
-        Metrics { registry, requests, holds, callbacks, payments, gauges }
+        Metrics { registry, requests, holds, callbacks, payments, scans, gauges }
     }
 
     pub(crate) fn request(&self, method: &'static str, route: Arc<str>, status: u16, took: Duration) {
@@ -125,6 +132,10 @@ impl Metrics {
 
     pub(crate) fn payment_call(&self, outcome: &'static str) {
         self.payments.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    pub(crate) fn scan(&self, outcome: &'static str) {
+        self.scans.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// The text a scrape gets. Reads the backlog from the databases that can be read.

@@ -24,6 +24,7 @@ use crate::gateway::simulator::{Simulator, SimulatorConfig};
 use crate::gateway::stripe::{Stripe, StripeConfig};
 use crate::http::listener::{self, ListenerLimits};
 use crate::http::router;
+use crate::tickets;
 use crate::worker;
 
 /// Calls to the provider at once on behalf of callbacks.
@@ -80,6 +81,7 @@ impl Server {
         let session_secret =
             homes.main().secret("session", rand::random::<[u8; 32]>().to_vec(), clock.now()).await?;
         let auth = Auth::new(&session_secret);
+        let signer = tickets::signer(homes.main(), clock.now()).await?;
         let keys = {
             let homes = &homes;
             tokio::task::block_in_place(|| homes.main().read(|reader| reader.api_keys()))?
@@ -109,6 +111,7 @@ impl Server {
             homes,
             clock,
             auth,
+            signer,
             followers,
             gateway,
             connections: [Arc::clone(&buyers_limits.stats), Arc::clone(&operators_limits.stats)],

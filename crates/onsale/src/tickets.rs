@@ -1,12 +1,8 @@
 //! Tickets as they are handed out: signed barcodes, QR codes and the page that is printed.
 
-#[cfg_attr(not(test), allow(dead_code))]
 pub(crate) mod barcode;
-#[cfg_attr(not(test), allow(dead_code))]
 mod base45;
-#[cfg_attr(not(test), allow(dead_code))]
 pub(crate) mod page;
-#[cfg_attr(not(test), allow(dead_code))]
 mod qr;
 
 use anyhow::Context;

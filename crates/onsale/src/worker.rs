@@ -2,6 +2,7 @@
 //! they hear to the core. Nothing is promised on their account: when they are late, things are late, not wrong.
 
 pub(crate) mod expirer;
+pub(crate) mod issuer;
 pub(crate) mod payments;
 pub(crate) mod quota;
 pub(crate) mod reconciler;
@@ -9,6 +10,7 @@ pub(crate) mod reconciler;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -19,6 +21,8 @@ use crate::desk::HomeNo;
 const EXPIRER_EVERY: Duration = Duration::from_millis(500);
 const PAYMENTS_EVERY: Duration = Duration::from_millis(500);
 const QUOTA_EVERY: Duration = Duration::from_millis(500);
+/// When a capture rings, too.
+const ISSUER_EVERY: Duration = Duration::from_millis(500);
 const RECONCILER_EVERY: Duration = Duration::from_secs(5);
 /// How often the server reads what other processes have committed, from each home.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -42,6 +46,11 @@ pub(crate) fn start(app: &Arc<App>) -> JoinSet<()> {
         workers.spawn(async move { payments::run(&shared, home, PAYMENTS_EVERY).await });
         let shared = Arc::clone(app);
         workers.spawn(async move { on_duty(&shared, home, QUOTA_EVERY, quota::pass).await });
+        let shared = Arc::clone(app);
+        workers.spawn(async move {
+            let bell = &shared.followers.moved_money[home.0];
+            on_duty_or_rung(&shared, home, ISSUER_EVERY, bell, issuer::pass).await;
+        });
         let shared = Arc::clone(app);
         workers.spawn(async move { on_duty(&shared, home, RECONCILER_EVERY, reconciler::pass).await });
     }
@@ -108,17 +117,38 @@ async fn on_duty<F>(app: &Arc<App>, home: HomeNo, period: Duration, pass: impl F
 where
     F: Future<Output = anyhow::Result<()>>,
 {
+    on_duty_or_rung(app, home, period, &Notify::new(), pass).await;
+}
+
+/// The same, and whenever a bell rings.
+async fn on_duty_or_rung<F>(
+    app: &Arc<App>,
+    home: HomeNo,
+    period: Duration,
+    bell: &Notify,
+    pass: impl Fn(Arc<App>, HomeNo) -> F,
+) where
+    F: Future<Output = anyhow::Result<()>>,
+{
     let on_duty = || async {
         match app.desk(home).is_on_duty() {
             true => pass(Arc::clone(app), home).await,
             false => Ok(()),
         }
     };
-    every(app, period, on_duty).await;
+    every_or_rung(app, period, bell, on_duty).await;
 }
 
 /// Runs passes until the server stops. A failed pass is logged, and the next one tries again.
 async fn every<F>(app: &Arc<App>, period: Duration, pass: impl Fn() -> F)
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    every_or_rung(app, period, &Notify::new(), pass).await;
+}
+
+/// The same, and whenever a bell rings.
+async fn every_or_rung<F>(app: &Arc<App>, period: Duration, bell: &Notify, pass: impl Fn() -> F)
 where
     F: Future<Output = anyhow::Result<()>>,
 {
@@ -129,6 +159,7 @@ where
         tokio::select! {
             _ = stopping.wait_for(|stopping| *stopping) => return,
             _ = ticks.tick() => {}
+            () = bell.notified() => {}
         }
         let Err(error) = pass().await else {
             continue;

@@ -30,6 +30,12 @@ pub(crate) struct Operator(pub(crate) KeyId);
 /// A key that may read reports.
 pub(crate) struct ReportReader;
 
+/// A key that may let people in.
+pub(crate) struct Gate;
+
+/// A key that may read what a gate needs to know.
+pub(crate) struct GateReader;
+
 fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     let unauthenticated = |detail: &str| Problem::new(Code::Unauthenticated, detail);
     let mut values = headers.get_all(AUTHORIZATION).iter();
@@ -106,6 +112,30 @@ impl FromRequestParts<Arc<App>> for ReportReader {
             Caller::Key(_, Role::Operator | Role::Reader) => Ok(ReportReader),
             Caller::Key(..) | Caller::Buyer(_) => {
                 Err(Problem::new(Code::Forbidden, "This call is for operators and readers."))
+            }
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Gate {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        match caller(app, &parts.headers)? {
+            Caller::Key(_, Role::Gate | Role::Operator) => Ok(Gate),
+            Caller::Key(_, Role::Partner | Role::Reader) | Caller::Buyer(_) => {
+                Err(Problem::new(Code::Forbidden, "This call is for gates and operators."))
+            }
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for GateReader {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        match caller(app, &parts.headers)? {
+            Caller::Key(_, Role::Gate | Role::Operator | Role::Reader) => Ok(GateReader),
+            Caller::Key(_, Role::Partner) | Caller::Buyer(_) => {
+                Err(Problem::new(Code::Forbidden, "This call is for gates, operators and readers."))
             }
         }
     }

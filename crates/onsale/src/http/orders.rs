@@ -85,7 +85,7 @@ async fn get_order(
         refunded_minor,
         currency: order.total.currency.to_string(),
         next_action: next_action_url.map(|url| NextActionJson { kind: "redirect", url }),
-        tickets_ready: false,
+        tickets_ready: order.ticketed,
     }))
 }
 
@@ -99,12 +99,14 @@ fn is_open(view: &OrderView) -> bool {
         | PaymentStatus::VoidPending
         | PaymentStatus::RefundPending => true,
         PaymentStatus::Declined => view.order.status == OrderStatus::AwaitingPayment,
-        PaymentStatus::Captured | PaymentStatus::Voided | PaymentStatus::Refunded => false,
+        PaymentStatus::Captured => view.order.status == OrderStatus::Confirmed && !view.order.ticketed,
+        PaymentStatus::Voided | PaymentStatus::Refunded => false,
     }
 }
 
 fn is_same(now: &OrderView, before: &OrderView) -> bool {
     now.order.status == before.order.status
         && now.order.payment_status == before.order.payment_status
+        && now.order.ticketed == before.order.ticketed
         && now.next_action_url == before.next_action_url
 }

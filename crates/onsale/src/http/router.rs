@@ -19,8 +19,8 @@ use crate::app::{App, AppError};
 
 use super::problem::{Problem, page, unknown_method, unknown_route};
 use super::{
-    access, callbacks, cases, docs, events, ga, health, holds, keys, manifest, orders, refunds, seats,
-    sessions, test_mode,
+    access, callbacks, cases, docs, events, ga, gate, health, holds, keys, manifest, orders, refunds, seats,
+    sessions, test_mode, tickets,
 };
 
 /// How long a refusal at the door is held back. A client that comes again at once, whatever it was told, would otherwise
@@ -36,6 +36,7 @@ fn buyer_routes() -> OpenApiRouter<Arc<App>> {
         .merge(seats::routes())
         .merge(holds::routes())
         .merge(orders::routes())
+        .merge(tickets::routes())
         .merge(callbacks::routes())
         .merge(health::routes())
 }
@@ -49,6 +50,8 @@ fn operator_only_routes() -> OpenApiRouter<Arc<App>> {
         .merge(access::routes())
         .merge(refunds::routes())
         .merge(cases::routes())
+        .merge(tickets::operator_routes())
+        .merge(gate::routes())
         .merge(keys::routes())
         .merge(health::operator_routes())
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod books;
 pub(crate) mod event;
+pub(crate) mod gate;
 pub(crate) mod manifest;
 pub(crate) mod places;
 pub(crate) mod sale;

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod callers;
+mod gates;
 mod halls;
 mod holds;
 mod keys;

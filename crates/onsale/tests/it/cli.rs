@@ -4,6 +4,7 @@ mod books;
 mod events;
 mod moving;
 mod serve;
+mod tickets;
 
 use std::path::Path;
 
@@ -80,6 +81,8 @@ fn arguments_that_make_no_sense_are_refused_with_a_word_on_what_is_wrong() {
         (&["import", "--check", "nowhere.csv"], "failed to read nowhere.csv"),
         (&["backup"], "<TO>"),
         (&["config"], "Usage"),
+        (&["verify-ticket", "ONSALE:0"], "--public-key"),
+        (&["verify-ticket", "--public-key", "AAAA", "ONSALE:0"], "32 bytes in base 64"),
         (&["config", "check"], "<FILE>"),
         (&["payment-simulator", "--seed", "x"], "invalid value 'x'"),
     ];

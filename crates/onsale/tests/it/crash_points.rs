@@ -102,6 +102,8 @@ every_point! {
     catalog_map: "catalog.map",
     expirer_due: "expirer.due",
     expirer_ended: "expirer.ended",
+    issuer_due: "issuer.due",
+    issuer_issued: "issuer.issued",
     reconciler_due: "reconciler.due",
 }
 

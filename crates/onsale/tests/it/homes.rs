@@ -80,7 +80,7 @@ async fn a_home_that_is_away_is_missed_by_nobody_else_and_sells_again_when_it_is
     let ada = app.buyer().await;
     let held = ada.hold(&far, &["A-1"]).await.ok(201);
     let order_id = ada.pay(&ada.hold(&far, &["A-2"]).await.ok(201)).await;
-    ada.await_order(&order_id, "CONFIRMED CAPTURED").await;
+    ada.await_tickets(&order_id).await;
     let before = app.buyers.get(&format!("{}/seats", at(&far))).await.ok(200);
     assert_eq!((&before["states"], &before["bookable"]), (&json!("120000"), &json!(true)));
     app.buyers.get(&format!("{}/manifest", at(&far))).await.ok(200);

@@ -6,6 +6,7 @@ mod cli;
 mod crash_points;
 mod crashes;
 mod disk;
+mod gate;
 mod homes;
 mod manifest;
 mod overload;

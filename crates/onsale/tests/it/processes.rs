@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::util::{
     App, Buyer, Hall, ProviderProcess, SEAT_PRICE, counts, crowd, cut_off, duties, eventually, postgres,
-    seats_in_rows, set_for, tally, text,
+    seats_in_rows, set_for, tally, text, together,
 };
 
 /// Whoever waits for an order would be answered after thirty seconds in any case.
@@ -267,4 +267,36 @@ async fn processes_that_start_together_on_an_empty_database_all_serve() {
 /// A server of one's own, which a test may change.
 fn own_server() -> Server {
     Server::start().expect("PostgreSQL runs")
+}
+
+/// Scanners ask whichever process they reach; one of them lets in. Tickets are made once, wherever the duty is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gates_at_several_processes_let_one_in_with_a_ticket() {
+    const SEATS: usize = 4;
+    let processes = Processes::start(3).await;
+    let names = names(SEATS);
+    let hall = processes.first().hall(json!({}), &refs(&names)).await;
+    let ada = processes.buyers(1).await.remove(0);
+    let order_id = ada.pay(&ada.hold(&hall, &refs(&names)).await.ok(201)).await;
+    ada.await_tickets(&order_id).await;
+    let path = format!("/v1/orders/{order_id}/tickets");
+    let tickets = ada.client.get(&path).await.ok(200);
+    let tickets = tickets["tickets"].as_array().expect("tickets");
+    assert_eq!(tickets.len(), SEATS);
+    for app in &processes.apps {
+        // Each signs with the installation's key.
+        assert_eq!(app.operator.get(&path).await.ok(200)["tickets"], json!(tickets));
+    }
+    for (number, ticket) in tickets.iter().enumerate() {
+        let show = |turn: usize| {
+            let app = &processes.apps[turn % processes.apps.len()];
+            let scan_id = format!("scan-{number}-{turn}");
+            let body = json!({ "scan_id": scan_id, "barcode": ticket["barcode"], "gate": "north" });
+            app.operator.post("/v1/gate/scans", &body)
+        };
+        let replies = together((0..24).map(show).collect()).await;
+        let told = |wanted: &str| replies.iter().filter(|reply| reply.body["result"] == wanted).count();
+        assert_eq!((told("ADMIT"), told("ALREADY_USED")), (1, 23));
+    }
+    processes.finish().await;
 }

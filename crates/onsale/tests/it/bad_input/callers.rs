@@ -53,6 +53,7 @@ async fn who_has_no_valid_token_is_told_to_bring_one() {
         (Method::PUT, stage.path("/seats/status")),
         (Method::GET, stage.path("/report")),
         (Method::GET, "/v1/reconciliation/cases".to_owned()),
+        (Method::GET, "/v1/gate/keys".to_owned()),
         (Method::POST, "/v1/keys".to_owned()),
         (Method::DELETE, stage.hold_path("").replace("hld_", "key_").replace("holds", "keys")),
     ];

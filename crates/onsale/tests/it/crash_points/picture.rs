@@ -87,6 +87,9 @@ pub(super) async fn consistent(app: &App, cast: &Cast, ledger: &Ledger) -> BTree
         let [authorised, captured, voided, refunded] = app.provider.money(order_id).await;
         let (kept, set_aside) = (captured - refunded, authorised - captured - voided);
         let confirmed = status == "CONFIRMED";
+        let tickets = app.operator.get(&format!("/v1/orders/{order_id}/tickets")).await.ok(200);
+        let tickets = tickets["tickets"].as_array().expect("tickets").len();
+        assert_eq!(tickets, if confirmed { seats.len() } else { 0 }, "the tickets of {who}: {order}");
         let price = if confirmed { SEAT_PRICE * seats.len() as i64 } else { 0 };
         assert_eq!((kept, set_aside), (price, 0), "the money of {who}: {order}");
         for seat in seats.iter().filter(|_| confirmed) {

@@ -96,6 +96,8 @@ pub(super) async fn play(stage: &Stage<'_>) -> Result<(), Gone> {
     for who in ["eve", "hal", "ida"] {
         stage.deliver(&order_of(stage, who)).await?;
     }
+    stage.pass("issuer").await?;
+    stage.lets_in("ada").await?;
     stage.pass("reconciler").await?;
     // Everyone sees what has become of the seats, and what the next ones will cost.
     for (hall, states) in SOLD.iter().enumerate() {
@@ -117,6 +119,7 @@ pub(super) async fn end_late(stage: &Stage<'_>) -> Result<(), Gone> {
     for (who, order_id) in &orders {
         stage.settle(who, order_id, is_over).await?;
     }
+    stage.pass("issuer").await?;
     stage.pass("reconciler").await?;
     // What has been answered once more is still so when all is over.
     stage.ask_all_again().await

@@ -302,6 +302,25 @@ impl Stage<'_> {
         Ok(())
     }
 
+    /// A gate shows the first of a buyer's tickets, under the same id on every server: it has the same answer.
+    pub(super) async fn lets_in(&self, who: &str) -> Result<(), Gone> {
+        let order_id = self.ledger.orders.lock().expect("the ledger")[who].clone();
+        let path = format!("/v1/orders/{order_id}/tickets");
+        let client = self.client(who);
+        let look = || async {
+            let answer = self.until_answered(&client, Method::GET, &path, &Value::Null).await;
+            let tickets = answer.map(|reply| reply.ok(200)["tickets"][0].clone());
+            tickets.map(|ticket| (!ticket.is_null()).then_some(ticket)).transpose()
+        };
+        let ticket = eventually("there are tickets", look).await?;
+        let body =
+            json!({ "scan_id": format!("{who}-comes"), "barcode": ticket["barcode"], "gate": "north" });
+        let told =
+            self.until_answered(&self.app.operator, Method::POST, "/v1/gate/scans", &body).await?.ok(200);
+        assert_eq!(told["result"], "ADMIT", "{told}");
+        Ok(())
+    }
+
     /// Has a worker pass.
     pub(super) async fn pass(&self, worker: &str) -> Result<(), Gone> {
         let path = format!("/_test/workers/{worker}");

@@ -295,6 +295,15 @@ impl Buyer {
         };
         eventually(&format!("{order_id} is {want}"), look).await
     }
+
+    /// Waits until an order has its tickets, for servers whose workers run: then nothing more happens to it by itself.
+    pub(crate) async fn await_tickets(&self, order_id: &str) -> Value {
+        let look = || async {
+            let order = self.order(order_id).await;
+            (order["tickets_ready"] == true).then_some(order)
+        };
+        eventually(&format!("{order_id} has its tickets"), look).await
+    }
 }
 
 fn statuses(order: &Value) -> String {

@@ -93,12 +93,12 @@ async fn each_role_may_do_its_own() {
     let (report, cases) = (format!("{event}/report"), "/v1/reconciliation/cases");
     let at_operators = |client: &Client| client.at(&app.operator.base);
     let (reader_id, reader) = key(&app, "reader").await;
-    for (role, client, reads_reports, reads_holds) in [
-        ("reader", &reader, true, true),
-        ("partner", &key(&app, "partner").await.1, false, false),
-        ("gate", &key(&app, "gate").await.1, false, false),
-        ("buyer", &ada.client, false, true),
-        ("operator", &app.operator.at(&app.buyers.base), true, true),
+    for (role, client, reads_reports, reads_holds, is_at_gates) in [
+        ("reader", &reader, true, true, true),
+        ("partner", &key(&app, "partner").await.1, false, false, false),
+        ("gate", &key(&app, "gate").await.1, false, false, true),
+        ("buyer", &ada.client, false, true, false),
+        ("operator", &app.operator.at(&app.buyers.base), true, true, true),
     ] {
         let inside = at_operators(client);
         for path in [&report, cases] {
@@ -109,6 +109,11 @@ async fn each_role_may_do_its_own() {
             // Operators' routes are on the operators' listener alone, whoever asks.
             client.get(path).await.problem(404, "not-found");
         }
+        match is_at_gates {
+            true => drop(inside.get("/v1/gate/keys").await.ok(200)),
+            false => drop(inside.get("/v1/gate/keys").await.problem(403, "forbidden")),
+        }
+        client.get("/v1/gate/keys").await.problem(404, "not-found");
         match reads_holds {
             true => drop(client.get(&hold_path).await.ok(200)),
             false => drop(client.get(&hold_path).await.problem(403, "forbidden")),
