@@ -40,6 +40,8 @@ pub struct ManifestSeat {
     pub x: f64,
     /// See `x`.
     pub y: f64,
+    /// How good it is among all seats of the manifest: 0 is the best, and seats that are equally good have the same.
+    pub rank: u32,
     /// For a wheelchair.
     pub accessible: bool,
     /// The accessible seat whose companion sits here.

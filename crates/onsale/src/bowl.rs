@@ -98,6 +98,7 @@ fn add_row(
             price_level,
             x,
             y,
+            rank: 0,
             accessible: false,
             companion_of: None,
             restricted_view: false,

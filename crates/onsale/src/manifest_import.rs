@@ -13,6 +13,7 @@ mod json;
 mod layout;
 mod own;
 mod pretix;
+mod ranking;
 #[cfg(test)]
 mod tests;
 
@@ -100,6 +101,8 @@ struct Draft {
     sections: Vec<String>,
     seats: Vec<DraftSeat>,
     ga_areas: Vec<DraftArea>,
+    /// The place that the best seats are near to.
+    focal_point: Option<(f64, f64)>,
     faults: Vec<Fault>,
     warnings: Vec<String>,
 }
@@ -112,6 +115,7 @@ impl Draft {
             sections: Vec::new(),
             seats: Vec::new(),
             ga_areas: Vec::new(),
+            focal_point: None,
             faults: Vec::new(),
             warnings: Vec::new(),
         }
@@ -131,6 +135,8 @@ struct DraftSeat {
     seat: ManifestSeat,
     /// Whether the file says where the seat is.
     placed: bool,
+    /// How good the organiser says it is: 0 is the best.
+    rank: Option<u32>,
     /// Seats are sorted by this, ties as they were read.
     order: u64,
 }

@@ -382,6 +382,7 @@ fn manifest(seats: usize, areas: &[(u32, u16)]) -> Arc<Manifest> {
         price_level: (at % 2) as u16,
         x: 0.0,
         y: 0.0,
+        rank: at as u32,
         accessible: false,
         companion_of: None,
         restricted_view: false,

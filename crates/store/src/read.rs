@@ -86,7 +86,7 @@ impl Reader<'_> {
         let states = self.0.all(text, &of_event, |row| Ok((row.number::<u16>(0)?, row.number::<u8>(1)?)))?;
         let mut states = states.into_iter();
         let text =
-            "SELECT seat_id, section, row_label, seat_label, x, y, accessible, companion_of, restricted_view
+            "SELECT seat_id, section, row_label, seat_label, x, y, accessible, companion_of, restricted_view, rank
              FROM manifest_seats WHERE event_no = ?1 ORDER BY ordinal";
         let seats = self.0.all(text, &of_event, |row| {
             let missing = || StoreError::Corrupt { wanted: "a seat's state", found: "nothing".to_owned() };
@@ -102,6 +102,7 @@ impl Reader<'_> {
                 accessible: row.truth(6)?,
                 companion_of: row.string_or_none(7)?,
                 restricted_view: row.truth(8)?,
+                rank: row.number(9)?,
                 not_for_sale: status == 3,
             })
         })?;

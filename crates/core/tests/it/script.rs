@@ -248,6 +248,7 @@ fn manifest(seats: &[String]) -> Arc<Manifest> {
             price_level: level as u16,
             x: 0.0,
             y: 0.0,
+            rank: 0,
             accessible: false,
             companion_of: None,
             restricted_view: false,

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use onsale_core::limits::BUCKETS_PER_AREA_MAX;
 use onsale_core::manifest::Manifest;
 
-use super::{At, Draft, DraftSeat, Fault, Imported, Source, layout};
+use super::{At, Draft, DraftSeat, Fault, Imported, Source, layout, ranking};
 
 const ID_BYTES_MAX: usize = 128;
 const TEXT_CHARS_MAX: usize = 256;
@@ -74,6 +74,12 @@ pub(super) fn buckets(value: Option<u64>) -> Result<(), String> {
     }
 }
 
+/// How good a seat is.
+pub(super) fn rank(value: Option<u64>) -> Result<u32, String> {
+    let rank = value.and_then(|rank| u32::try_from(rank).ok());
+    rank.ok_or_else(|| format!("a rank must be an integer between 0, the best, and {}", u32::MAX))
+}
+
 /// Text from the file, fit to stand in a message.
 pub(super) fn quote(text: &str) -> String {
     match text.char_indices().nth(QUOTE_CHARS_MAX) {
@@ -111,6 +117,7 @@ pub(super) fn finish(mut draft: Draft) -> Result<Imported, Vec<Fault>> {
     // Past this line the import must succeed.
     draft.seats.sort_by_key(|seat| seat.order);
     draft.warnings.extend(layout::place(&mut draft.seats));
+    ranking::rank(&mut draft.seats, draft.focal_point);
     add_warnings(&mut draft);
     Ok(Imported {
         manifest: Manifest {
@@ -234,6 +241,19 @@ fn add_warnings(draft: &mut Draft) {
     let spaced = seats.iter().filter(|seat| seat.seat.seat_id.trim() != seat.seat.seat_id).count();
     if spaced > 0 {
         warnings.push(format!("seat ids that begin or end with a space: {spaced}"));
+    }
+    let as_one = seats.windows(2).filter(|pair| {
+        let [one, other] = [&pair[0], &pair[1]];
+        let labels = [one, other].map(|seat| (seat.seat.section, &seat.seat.row));
+        labels[0] == labels[1] && one.origin.row != other.origin.row
+    });
+    for pair in as_one {
+        let seat = &pair[0].seat;
+        let section = quote(&sections[usize::from(seat.section)]);
+        warnings.push(format!(
+            "section {section} row {}: several rows of this label follow each other, and count as one",
+            quote(&seat.row)
+        ));
     }
     for row in seats.chunk_by(|a, b| (a.seat.section, a.origin.row) == (b.seat.section, b.origin.row)) {
         if runs_back(row) {

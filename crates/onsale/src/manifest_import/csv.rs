@@ -14,7 +14,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "seat_id",
     "section",
     "row",
@@ -22,6 +22,7 @@ const COLUMNS: [&str; 14] = [
     "category",
     "x",
     "y",
+    "rank",
     "accessible",
     "companion_of",
     "restricted_view",
@@ -170,6 +171,7 @@ impl Reading {
         let has_places = cell("x").and(cell("y")).is_some();
         let place_in = |axis| filled(axis).filter(|_| has_places);
         let place = self.place(line, place_in("x"), place_in("y"), is_range);
+        let rank = filled("rank").and_then(|rank| self.noted(line, "rank", check::rank(rank.parse().ok())));
         let order = self.order(line, filled("ordinal"), cell("ordinal").is_some()).unwrap_or(u64::from(row));
         let labels = if is_range {
             if filled("seat_id").or(filled("seat")).is_some() {
@@ -199,13 +201,14 @@ impl Reading {
                 price_level,
                 x: place.map_or(0.0, |(x, _)| x),
                 y: place.map_or(0.0, |(_, y)| y),
+                rank: 0,
                 accessible,
                 companion_of: companion_of.clone(),
                 restricted_view,
                 not_for_sale,
             };
             let origin = Origin { section: section.into(), row, seat: line as u32 };
-            self.draft.seats.push(DraftSeat { origin, seat, placed: place.is_some(), order });
+            self.draft.seats.push(DraftSeat { origin, seat, placed: place.is_some(), rank, order });
         }
     }
 

@@ -31,6 +31,8 @@ pub(super) enum Shape {
     Capacity,
     /// Over how many buckets an area's capacity is spread.
     Buckets,
+    /// How good a seat is.
+    Rank,
     OneOf(&'static [&'static str]),
     Nullable(&'static Shape),
     /// A text, in older versions; now this.
@@ -152,6 +154,9 @@ impl<'a> Walk<'a> {
             }
             (Shape::Capacity, Value::Number(number)) => return self.note(check::capacity(number.as_u64())),
             (Shape::Buckets, Value::Number(number)) => return self.note(check::buckets(number.as_u64())),
+            (Shape::Rank, Value::Number(number)) => {
+                return self.note(check::rank(number.as_u64()).map(|_| ()));
+            }
             (Shape::OneOf(words), Value::String(text)) => {
                 if !words.contains(&text.as_str()) {
                     self.fault(format!("expected one of {}, found {}", words.join(", "), check::quote(text)));
@@ -165,7 +170,7 @@ impl<'a> Walk<'a> {
             (Shape::Id | Shape::Name | Shape::Text | Shape::Note | Shape::OneOf(_), _) => "a string",
             (Shape::Flag, _) => "true or false",
             (Shape::Number | Shape::Coordinate, _) => "a number",
-            (Shape::Integer | Shape::Capacity | Shape::Buckets, _) => "an integer",
+            (Shape::Integer | Shape::Capacity | Shape::Buckets | Shape::Rank, _) => "an integer",
         };
         self.fault(format!("expected {expected}, found {}", kind(value)));
     }

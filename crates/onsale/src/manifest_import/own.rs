@@ -15,7 +15,10 @@ const MANIFEST: &[Member] = &[
     optional("price_levels", Shape::Array(&Shape::Object(PRICE_LEVEL), PRICE_LEVELS_MAX)),
     optional("sections", Shape::Array(&Shape::Object(SECTION), SECTIONS_MAX)),
     optional("ga_areas", Shape::Array(&Shape::Object(GA_AREA), GA_AREAS_MAX)),
+    optional("focal_point", Shape::Nullable(&Shape::Object(FOCAL_POINT))),
 ];
+
+const FOCAL_POINT: &[Member] = &[required("x", Shape::Coordinate), required("y", Shape::Coordinate)];
 
 const PRICE_LEVEL: &[Member] =
     &[required("name", Shape::Name), optional("color", Shape::Nullable(&Shape::Text))];
@@ -32,6 +35,7 @@ const SEAT: &[Member] = &[
     required("price_level", Shape::Name),
     optional("x", Shape::Nullable(&Shape::Coordinate)),
     optional("y", Shape::Nullable(&Shape::Coordinate)),
+    optional("rank", Shape::Nullable(&Shape::Rank)),
     optional("accessible", Shape::Flag),
     optional("companion_of", Shape::Nullable(&Shape::Id)),
     optional("restricted_view", Shape::Flag),
@@ -59,6 +63,10 @@ pub(super) fn read(document: &Value) -> Draft {
     }
     draft.faults = json::check(document, &Shape::Object(MANIFEST)).faults;
     read_price_levels(document, &mut draft);
+    draft.focal_point = document.get("focal_point").filter(|point| !point.is_null()).map(|point| {
+        let along = |axis| point.get(axis).and_then(Value::as_f64).unwrap_or(0.0);
+        (along("x"), along("y"))
+    });
     draft.seats.reserve(seats);
     for (section, value) in sections.iter().enumerate().take(SECTIONS_MAX) {
         draft.sections.push(text(value, "name").unwrap_or_default().to_owned());
@@ -123,13 +131,15 @@ fn read_seat(draft: &mut Draft, origin: Origin, row: &str, value: &Value) {
         price_level,
         x: number("x"),
         y: number("y"),
+        rank: 0,
         // Unclear counts as accessible, so that one mistake is not reported again at each companion.
         accessible: flag("accessible", true),
         companion_of: id("companion_of"),
         restricted_view: flag("restricted_view", false),
         not_for_sale: flag("not_for_sale", false),
     };
-    draft.seats.push(DraftSeat { origin, seat, placed: given("x").is_some(), order: 0 });
+    let rank = given("rank").and_then(|rank| check::rank(rank.as_u64()).ok());
+    draft.seats.push(DraftSeat { origin, seat, placed: given("x").is_some(), rank, order: 0 });
 }
 
 fn read_ga_areas(document: &Value, draft: &mut Draft) {

@@ -138,12 +138,13 @@ pub(super) fn read(plan: &Value, prefix_zones: bool) -> Draft {
                     price_level,
                     x,
                     y,
+                    rank: 0,
                     accessible: false,
                     companion_of: None,
                     restricted_view: false,
                     not_for_sale: false,
                 };
-                draft.seats.push(DraftSeat { origin, seat, placed: true, order: 0 });
+                draft.seats.push(DraftSeat { origin, seat, placed: true, rank: None, order: 0 });
             }
         }
     }

@@ -267,6 +267,45 @@ fn own_manifest_is_read_as_it_stands() {
 }
 
 #[test]
+fn rows_of_one_label_count_as_one_and_that_is_said() {
+    let mut document = own();
+    let row = json!({"row": "1", "seats": [{"seat_id": "x", "seat": "1", "price_level": "A"}]});
+    document["sections"][0]["rows"].as_array_mut().unwrap().push(row);
+    assert_eq!(
+        imported(Format::Json, document.to_string()).warnings,
+        [r#"section "Hall" row "1": several rows of this label follow each other, and count as one"#]
+    );
+}
+
+const RANK_FAULT: &str =
+    "/sections/0/rows/0/seats/1/rank: a rank must be an integer between 0, the best, and 4294967295";
+
+/// Two rows of three, one unit apart, and what is added to the first seats.
+fn ranked(focal_point: Value, said: &[Value]) -> Vec<u32> {
+    let seat = |number: usize| {
+        json!({
+            "seat_id": number.to_string(), "seat": "", "price_level": "A", "x": number % 3, "y": number / 3,
+            "rank": said.get(number)
+        })
+    };
+    let row = |number: usize| json!({"row": number.to_string(), "seats": [seat(3 * number), seat(3 * number + 1), seat(3 * number + 2)]});
+    let document = json!({
+        "focal_point": focal_point, "sections": [{"name": "Hall", "rows": [row(0), row(1)]}]
+    });
+    imported(Format::Json, document.to_string()).manifest.seats.iter().map(|seat| seat.rank).collect()
+}
+
+#[test]
+fn seats_are_ranked_by_the_organiser_then_by_the_distance_to_the_focal_point() {
+    // The middle of the upper edge: one step to the side is as good as one step back.
+    assert_eq!(ranked(Value::Null, &[]), [1, 0, 1, 2, 1, 2]);
+    assert_eq!(ranked(json!({"x": 0, "y": 1}), &[]), [1, 2, 4, 0, 1, 3]);
+    // Seats without a rank come last, each group by distance.
+    let said = [json!(7), json!(7), json!(null), json!(u32::MAX), json!(0)];
+    assert_eq!(ranked(Value::Null, &said), [2, 1, 4, 3, 0, 5]);
+}
+
+#[test]
 fn own_faults_have_pointers() {
     let seat = "/sections/0/rows/0/seats/2";
     let twice = json!([own()["sections"][0], {"name": "Hall", "rows": []}]);
@@ -327,6 +366,32 @@ fn own_faults_have_pointers() {
             Some(json!("yes")),
             &["/sections/0/rows/0/seats/0/accessible: expected true or false, found a string"],
         ),
+        (
+            seat,
+            Some(json!({"seat_id": "9", "seat": "9", "price_level": "A", "rank": "1"})),
+            &["/sections/0/rows/0/seats/2/rank: expected an integer, found a string"],
+        ),
+        ("/sections/0/rows/0/seats/1/rank", Some(json!(-1)), &[RANK_FAULT]),
+        ("/sections/0/rows/0/seats/1/rank", Some(json!(1.5)), &[RANK_FAULT]),
+        ("/sections/0/rows/0/seats/1/rank", Some(json!(1u64 << 32)), &[RANK_FAULT]),
+        ("/sections/0/rows/0/seats/1/rank", Some(json!(u32::MAX)), &[]),
+        ("/sections/0/rows/0/seats/1/rank", Some(json!(null)), &[]),
+        (
+            "/focal_point",
+            Some(json!({"x": "left", "z": 1})),
+            &[
+                "/focal_point/x: expected a number, found a string",
+                "/focal_point: `y` is missing",
+                "/focal_point/z: unknown member",
+            ],
+        ),
+        (
+            "/focal_point",
+            Some(json!({"x": 1e8, "y": 0})),
+            &["/focal_point/x: a coordinate must be a number between -10000000 and 10000000"],
+        ),
+        ("/focal_point", Some(json!([0, 0])), &["/focal_point: expected an object, found an array"]),
+        ("/focal_point", Some(json!(null)), &[]),
         (
             "/ga_areas",
             Some(json!([area(0), area(0)])),

@@ -191,6 +191,7 @@ CREATE TABLE manifest_seats (
   accessible      INTEGER NOT NULL CHECK (accessible IN (0, 1)),
   companion_of    TEXT,
   restricted_view INTEGER NOT NULL CHECK (restricted_view IN (0, 1)),
+  rank            INTEGER NOT NULL CHECK (rank >= 0),
   PRIMARY KEY (event_no, ordinal),
   UNIQUE (event_no, seat_id)
 ) STRICT, WITHOUT ROWID;

@@ -155,6 +155,7 @@ fn open_event(bench: &mut Bench, seats: u32) {
         price_level: 0,
         x: 0.0,
         y: 0.0,
+        rank: number,
         accessible: false,
         companion_of: None,
         restricted_view: false,

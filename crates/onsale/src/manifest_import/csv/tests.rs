@@ -148,6 +148,10 @@ fn cells_are_checked() {
         "99999999999999999999",
         &["2: ordinal: \"99999999999999999999\" is not a whole number"],
     );
+    for rank in ["-1", "1.5", "x", "4294967296"] {
+        let fault = "2: rank: a rank must be an integer between 0, the best, and 4294967295";
+        check_cell("rank", rank, &[fault]);
+    }
     check_cell("x,y", "1,", &["2: x is given without y"]);
     check_cell("x,y", ",1", &["2: y is given without x"]);
     let too_far = "a coordinate must be a number between -10000000 and 10000000";
@@ -261,6 +265,13 @@ fn without_ordinals_the_seats_of_a_row_are_put_together() {
     let Imported { manifest, warnings } = imported(Format::Csv, text);
     assert_eq!(seat_ids(&manifest), ["a1", "a2", "b1", "b2", "x"]);
     assert_eq!(warnings, ["some rows are scattered over the file: their seats were put together"]);
+}
+
+#[test]
+fn ranks_come_before_distances() {
+    let text = "section,row,category,seat_from,seat_to,rank\nHall,A,Gold,1,3,\nHall,B,Gold,1,3,5\nHall,C,Gold,1,3,4\n";
+    let ranks = imported(Format::Csv, text).manifest.seats.iter().map(|seat| seat.rank).collect::<Vec<_>>();
+    assert_eq!(ranks, [5, 4, 5, 3, 2, 3, 1, 0, 1]);
 }
 
 #[test]

@@ -96,6 +96,7 @@ CREATE TABLE manifest_seats (
   accessible      smallint NOT NULL CHECK (accessible IN (0, 1)),
   companion_of    text,
   restricted_view smallint NOT NULL CHECK (restricted_view IN (0, 1)),
+  rank            bigint   NOT NULL CHECK (rank >= 0),
   PRIMARY KEY (event_no, ordinal),
   UNIQUE (event_no, seat_id)
 );

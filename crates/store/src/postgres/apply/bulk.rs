@@ -60,6 +60,7 @@ pub(super) fn manifest(link: &Link, no: EventNo, manifest: &Manifest) -> Parsed<
                 seat.accessible,
                 seat.companion_of.as_deref(),
                 seat.restricted_view,
+                seat.rank,
             ]);
             let status = if seat.not_for_sale { SeatStatus::NotForSale } else { SeatStatus::Available };
             state.push(cells![no.0, ordinal, status.digit(), seat.price_level, 0u64]);

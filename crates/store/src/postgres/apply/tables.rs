@@ -63,7 +63,7 @@ insert! {
     );
     MANIFEST_SEATS_NEW into "manifest_seats" (
         "event_no" Int4, "ordinal" Int4, "seat_id" Text, "section" Int4, "row_label" Text, "seat_label" Text, "x" Real, "y" Real,
-        "accessible" Int2, "companion_of" Text, "restricted_view" Int2,
+        "accessible" Int2, "companion_of" Text, "restricted_view" Int2, "rank" Int8,
     );
     SEATS_NEW into "seats" ("event_no" Int4, "ordinal" Int4, "status" Int2, "price_level" Int4, "version" Int8);
     HOLDS_NEW into "holds" (

@@ -44,8 +44,9 @@ pub(super) fn manifest(db: &Connection, no: EventNo, manifest: &Manifest) -> Res
             statement.execute(params![no.0, position as i64, bucket as i64, capacity])?;
         }
     }
-    let mut printed = db
-        .prepare_cached("INSERT INTO manifest_seats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
+    let mut printed = db.prepare_cached(
+        "INSERT INTO manifest_seats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?;
     let mut state =
         db.prepare_cached("INSERT INTO seats VALUES (?1, ?2, ?3, NULL, NULL, NULL, ?4, 0, NULL)")?;
     for (ordinal, seat) in manifest.seats.iter().enumerate() {
@@ -61,6 +62,7 @@ pub(super) fn manifest(db: &Connection, no: EventNo, manifest: &Manifest) -> Res
             seat.accessible,
             seat.companion_of,
             seat.restricted_view,
+            seat.rank,
         ])?;
         let status = if seat.not_for_sale { SeatStatus::NotForSale } else { SeatStatus::Available };
         state.execute(params![no.0, ordinal as i64, status.digit(), seat.price_level])?;

@@ -66,6 +66,7 @@ pub(crate) fn manifest(seats: u32) -> Manifest {
         price_level: (ordinal % 2) as u16,
         x: f64::from(ordinal % 50),
         y: f64::from(ordinal / 50),
+        rank: ordinal,
         accessible: false,
         companion_of: None,
         restricted_view: false,
