@@ -6,7 +6,7 @@
 //!
 //! Reading order: the words ([`id`], [`money`], [`time`], [`limits`]), what is sold ([`manifest`], [`event`],
 //! [`seat_map`], [`ga`], [`access`]), the lifecycles ([`hold`], [`order`], [`payment`], [`refund`], [`ticket`],
-//! [`reconcile`]), then how a decision is made
+//! [`reconcile`]), how seats are chosen ([`layout`], [`board`], [`best_available`]), then how a decision is made
 //! ([`snapshot`], [`command`]), and what a worker does about what was decided ([`errand`]).
 
 #[cfg(feature = "planted-bugs")]
@@ -51,6 +51,10 @@ pub mod reconcile;
 pub mod refund;
 pub mod refusal;
 pub mod ticket;
+
+pub mod best_available;
+pub mod board;
+pub mod layout;
 
 pub mod snapshot;
 
