@@ -17,7 +17,7 @@
 
 use crate::board::Board;
 use crate::event::OrphanSeats;
-use crate::id::SeatOrdinal;
+use crate::id::{AllocationNo, SeatOrdinal};
 use crate::layout::{Kept, Layout, Row};
 use crate::limits::SEATS_PER_HOLD_MAX;
 
@@ -36,16 +36,21 @@ pub struct Best {
     pub accessible: bool,
     /// Whether the party may be split over rows behind each other.
     pub split_rows: bool,
-    /// Whose seats: those set aside under this, or anyone's.
-    pub allocation: Option<u16>,
 }
 
-/// Chooses seats, ascending; `None` when the wish can't be fulfilled.
-pub fn choose(board: &Board, best: &Best, orphan_seats: OrphanSeats) -> Option<Vec<SeatOrdinal>> {
+/// Chooses seats, ascending, among those set aside for an allocation, or without one among anyone's; `None` when the wish
+/// can't be fulfilled.
+pub fn choose(
+    board: &Board,
+    best: &Best,
+    allocation: Option<AllocationNo>,
+    orphan_seats: OrphanSeats,
+) -> Option<Vec<SeatOrdinal>> {
     let search = Search {
         board,
         layout: board.layout(),
         best,
+        allocation,
         avoids_orphans: match orphan_seats {
             OrphanSeats::Allow => false,
             OrphanSeats::Avoid => true,
@@ -107,13 +112,14 @@ struct Search<'a> {
     board: &'a Board,
     layout: &'a Layout,
     best: &'a Best,
+    allocation: Option<AllocationNo>,
     avoids_orphans: bool,
 }
 
 impl Search<'_> {
     /// Whether the counts leave hope. They are of seats that anyone may have.
     fn has_enough(&self) -> bool {
-        let counted = self.best.allocation.is_none() && !self.best.accessible;
+        let counted = self.allocation.is_none() && !self.best.accessible;
         !counted || self.board.open_at(self.best.price_level) >= self.best.quantity
     }
 
@@ -153,7 +159,7 @@ impl Search<'_> {
                 (Levels::Only(level), Some(only)) => level == only,
                 (Levels::Only(_) | Levels::Each | Levels::Any, _) => true,
             };
-        let room = match (accessible, self.best.allocation) {
+        let room = match (accessible, self.allocation) {
             (true, _) => row.has_accessible && row.end - row.first >= size,
             (false, Some(_)) => row.end - row.first >= size,
             (false, None) => self.board.open_in(row) >= size,
@@ -172,7 +178,7 @@ impl Search<'_> {
     fn stretches(&self, row: &Row, levels: Levels, accessible: bool, mut visit: impl FnMut(u32, u32)) {
         let may_take = |seat: u32| {
             let place = self.layout.at(seat);
-            self.board.is_open(seat, self.best.allocation)
+            self.board.is_open(seat, self.allocation)
                 && (accessible || place.kept == Kept::ForAnyone)
                 && match levels {
                     Levels::Only(level) => place.price_level == level,
@@ -234,7 +240,7 @@ impl Search<'_> {
         if accessible {
             for seat in seats.clone().filter(|seat| self.layout.at(*seat).kept == Kept::Accessible) {
                 let stays = |other: &SeatOrdinal| {
-                    !seats.contains(&other.0) && self.board.is_open(other.0, self.best.allocation)
+                    !seats.contains(&other.0) && self.board.is_open(other.0, self.allocation)
                 };
                 score.accessible += 1;
                 score.stranded += self.layout.companions_of(SeatOrdinal(seat)).filter(stays).count() as u32;
@@ -253,7 +259,7 @@ impl Search<'_> {
         let is_for_anyone = |seat: u32| self.layout.at(seat).kept == Kept::ForAnyone;
         let open = |seat: Option<u32>| {
             seat.filter(|seat| (row.first..row.end).contains(seat))
-                .is_some_and(|seat| is_for_anyone(seat) && self.board.is_open(seat, self.best.allocation))
+                .is_some_and(|seat| is_for_anyone(seat) && self.board.is_open(seat, self.allocation))
         };
         let last = first + size - 1;
         let before = is_for_anyone(first) && open(first.checked_sub(1)) && !open(first.checked_sub(2));

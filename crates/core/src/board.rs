@@ -6,16 +6,19 @@
 
 use std::sync::Arc;
 
-use crate::id::SeatOrdinal;
+use crate::id::{AllocationNo, SeatOrdinal};
 use crate::layout::{Kept, Layout, Place, Row};
 use crate::log::{LogEntry, LogKind};
 use crate::seat_map::{Seat, SeatStatus};
 
-/// Stands for no allocation: half the memory of an `Option`.
-const PUBLIC: u16 = u16::MAX;
+/// Stands for no allocation, since they are numbered from 1.
+const ANYONES: u16 = 0;
 
-/// The digit of an available seat.
+/// Digits as in [`SeatStatus::digit`].
 const AVAILABLE: u8 = 0;
+const HELD: u8 = 1;
+const SOLD: u8 = 2;
+const NOT_FOR_SALE: u8 = 3;
 
 /// The state of every seat. See the module's text.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,6 +34,13 @@ pub struct Board {
     open_at_level: Vec<u32>,
 }
 
+/// What becomes of the allocation of a seat that changes.
+#[derive(Clone, Copy)]
+enum Party {
+    Stays,
+    Is(u16),
+}
+
 /// The log goes on where the board can't follow: it must be read anew.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap;
@@ -41,7 +51,7 @@ impl Board {
     pub fn new(
         layout: Arc<Layout>,
         version: u64,
-        seats: impl IntoIterator<Item = (u8, Option<u16>, u64)>,
+        seats: impl IntoIterator<Item = (u8, Option<AllocationNo>, u64)>,
     ) -> Option<Board> {
         let seat_count = layout.seat_count();
         let mut board = Board {
@@ -55,7 +65,7 @@ impl Board {
         };
         for (digit, allocation, changed_at) in seats {
             board.digits.push(digit);
-            board.allocations.push(allocation.unwrap_or(PUBLIC));
+            board.allocations.push(allocation.map_or(ANYONES, |allocation| allocation.0));
             board.versions.push(changed_at);
         }
         if board.digits.len() != seat_count {
@@ -80,26 +90,84 @@ impl Board {
         if entry.version <= self.version {
             return Ok(());
         }
-        if entry.version != self.version + 1 || matches!(entry.kind, LogKind::ManifestReplaced { .. }) {
+        if entry.version != self.version + 1 {
             return Err(Gap);
         }
-        if let Some((seats, digit)) = entry.kind.seats() {
-            if seats.iter().any(|seat| seat.0 as usize >= self.digits.len()) {
-                return Err(Gap);
+        let (seats, digit, allocation) = match &entry.kind {
+            LogKind::ManifestReplaced { .. } => return Err(Gap),
+            LogKind::HoldPlaced { seats, .. } => (seats, HELD, Party::Stays),
+            LogKind::HoldReleased { seats, .. }
+            | LogKind::HoldExpired { seats, .. }
+            | LogKind::OrderCancelled { seats, .. }
+            | LogKind::OrderReturned { seats, resell: true, .. } => (seats, AVAILABLE, Party::Stays),
+            LogKind::OrderConfirmed { seats, .. } => (seats, SOLD, Party::Stays),
+            // What is kept from sale is kept from everyone, and comes back as everyone's.
+            LogKind::OrderReturned { seats, resell: false, .. }
+            | LogKind::SeatsStatusSet { seats, not_for_sale: true, .. } => {
+                (seats, NOT_FOR_SALE, Party::Is(ANYONES))
             }
-            for seat in seats {
-                self.set(seat.0, digit, entry.version);
+            LogKind::SeatsStatusSet { seats, not_for_sale: false, .. } => {
+                (seats, AVAILABLE, Party::Is(ANYONES))
             }
+            LogKind::SeatsSetAside { seats, allocation, .. } => {
+                (seats, AVAILABLE, Party::Is(allocation.map_or(ANYONES, |allocation| allocation.0)))
+            }
+            LogKind::EventCreated
+            | LogKind::PricesSet { .. }
+            | LogKind::OnSaleSet { .. }
+            | LogKind::AllocationMade { .. }
+            | LogKind::AccessCodeSet { .. }
+            | LogKind::BucketAdded { .. }
+            | LogKind::CapacitySet { .. }
+            | LogKind::QuotaMoved { .. }
+            | LogKind::CheckoutBegun { .. }
+            | LogKind::OperationMoved { .. }
+            | LogKind::RefundBegun { .. }
+            | LogKind::TicketsIssued { .. }
+            | LogKind::TicketsMoved { .. }
+            | LogKind::TicketScanned { .. }
+            | LogKind::CaseOpened { .. }
+            | LogKind::CaseActed { .. }
+            | LogKind::CaseClosed { .. } => (&Vec::new(), AVAILABLE, Party::Stays),
+        };
+        if seats.iter().any(|seat| seat.0 as usize >= self.digits.len()) {
+            return Err(Gap);
+        }
+        for seat in seats {
+            self.set(seat.0, digit, allocation, entry.version);
         }
         self.version = entry.version;
         Ok(())
     }
 
-    fn set(&mut self, seat: u32, digit: u8, version: u64) {
+    fn set(&mut self, seat: u32, digit: u8, party: Party, version: u64) {
         self.count(seat, |open| open - 1);
         self.digits[seat as usize] = digit;
+        if let Party::Is(allocation) = party {
+            self.allocations[seat as usize] = allocation;
+        }
         self.versions[seat as usize] = version;
         self.count(seat, |open| open + 1);
+    }
+
+    /// Looks at the board as if some seats were available. What is seen is what will be once the holds that have them are
+    /// ended.
+    pub(crate) fn as_if_free<R>(
+        &mut self,
+        seats: impl IntoIterator<Item = SeatOrdinal>,
+        look: impl FnOnce(&Board) -> R,
+    ) -> R {
+        let mut were = Vec::new();
+        for SeatOrdinal(seat) in seats {
+            let (digit, version) = (self.digits[seat as usize], self.versions[seat as usize]);
+            were.push((seat, digit, version));
+            self.set(seat, AVAILABLE, Party::Stays, version);
+        }
+        let seen = look(self);
+        for (seat, digit, version) in were.into_iter().rev() {
+            self.set(seat, digit, Party::Stays, version);
+        }
+        seen
     }
 
     /// Changes the counts that a seat is in.
@@ -120,15 +188,17 @@ impl Board {
         (self.digits[at] == AVAILABLE).then_some(Seat {
             ordinal,
             status: SeatStatus::Available,
+            allocation: Some(AllocationNo(self.allocations[at])).filter(|allocation| allocation.0 != ANYONES),
             price_level: place.price_level,
             version: self.versions[at],
         })
     }
 
     /// Whether a seat is available to those whom an allocation is for; without one, to anyone.
-    pub fn is_open(&self, seat: u32, allocation: Option<u16>) -> bool {
+    pub fn is_open(&self, seat: u32, allocation: Option<AllocationNo>) -> bool {
         let at = seat as usize;
-        self.digits[at] == AVAILABLE && self.allocations[at] == allocation.unwrap_or(PUBLIC)
+        self.digits[at] == AVAILABLE
+            && self.allocations[at] == allocation.map_or(ANYONES, |allocation| allocation.0)
     }
 
     /// How many seats of a row anyone may have; those kept for wheelchairs and companions are not among them.

@@ -199,7 +199,7 @@ fn levels_of(search: &Search<'_>, row: &Row) -> Vec<u16> {
     if let Some(level) = row.price_level {
         return vec![level];
     }
-    let open = (row.first..row.end).filter(|seat| search.board.is_open(*seat, search.best.allocation));
+    let open = (row.first..row.end).filter(|seat| search.board.is_open(*seat, search.allocation));
     let mut levels: Vec<u16> = open.map(|seat| search.layout.at(seat).price_level).collect();
     levels.sort_unstable();
     levels.dedup();

@@ -2,6 +2,7 @@
 
 use onsale_core::best_available::Best;
 use onsale_core::event::OrphanSeats::{self, Allow, Avoid};
+use onsale_core::id::AllocationNo;
 
 use hall::{Chance, Hall};
 
@@ -11,14 +12,7 @@ mod hall;
 mod split;
 
 fn wish(quantity: u32) -> Best {
-    Best {
-        quantity,
-        price_level: None,
-        section: None,
-        accessible: false,
-        split_rows: false,
-        allocation: None,
-    }
+    Best { quantity, price_level: None, section: None, accessible: false, split_rows: false }
 }
 
 /// Compares a choice, marked `O`, with what is expected, whether orphans are avoided or not.
@@ -118,11 +112,14 @@ fn seats_for_wheelchairs_and_companions_are_for_them() {
 
 #[test]
 fn what_is_set_aside_is_for_those_who_may_have_it() {
-    let aside = Best { allocation: Some(0), ..wish(2) };
-    check(&aside, &["aa....", "......"], &["OO....", "......"]);
     check(&wish(2), &["a..a", "...."], &["aOOa", "...."]);
-    check(&Best { allocation: Some(1), ..wish(2) }, &["aa..", "...."], &["aa..", "...."]);
-    check(&aside, &["a.a."], &["a.a."]);
+    let chosen = |rows: &[&str], party| {
+        let hall = Hall { party: Some(AllocationNo(party)), ..Hall::drawn(rows) };
+        hall.choose(&wish(2), Avoid)
+    };
+    assert_eq!(chosen(&["..aa..", "......"], 1), Some(vec![2, 3]));
+    assert_eq!(chosen(&["..aa..", "......"], 2), None);
+    assert_eq!(chosen(&["a.a."], 1), None);
 }
 
 /// A hundred parties of four in ten rows of forty: nothing is left over, so none of them was badly placed.
@@ -172,7 +169,6 @@ impl Chance {
             section: self.percent(20).then(|| self.below(2) as u16),
             accessible: self.percent(25),
             split_rows: false,
-            allocation: self.percent(15).then(|| self.below(2) as u16),
         }
     }
 }

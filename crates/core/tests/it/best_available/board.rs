@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use onsale_core::best_available::choose;
 use onsale_core::board::{Board, Gap};
-use onsale_core::id::{EventNo, HoldId, SeatOrdinal};
+use onsale_core::id::{AllocationNo, EventNo, HoldId, OperationId, OrderId, SeatOrdinal};
 use onsale_core::layout::{Kept, Layout};
 use onsale_core::log::{LogEntry, LogKind};
 use onsale_core::seat_map::{Seat, SeatStatus};
@@ -50,13 +51,19 @@ fn a_board_takes_in_the_entry_that_follows_and_no_other() {
 
     let hold = HoldId(1);
     let seats = vec![SeatOrdinal(1), SeatOrdinal(2)];
-    followed.follow(&entry(2, LogKind::HoldPlaced { hold, seats: seats.clone() })).unwrap();
+    followed.follow(&entry(2, LogKind::HoldPlaced { hold, seats: seats.clone(), ga: Vec::new() })).unwrap();
     followed.follow(&entry(3, LogKind::PricesSet { price_version: 1 })).unwrap();
     assert_eq!((followed.version(), followed.seat(SeatOrdinal(1))), (3, None));
     assert!(!followed.is_open(1, None) && followed.is_open(0, None));
-    followed.follow(&entry(4, LogKind::HoldReleased { hold, order: None, seats })).unwrap();
+    followed
+        .follow(&entry(
+            4,
+            LogKind::HoldReleased { hold, order: None, seats, set_aside: Vec::new(), ga: Vec::new() },
+        ))
+        .unwrap();
     let row = |ordinal, version| {
-        Some(Seat { ordinal: SeatOrdinal(ordinal), status: SeatStatus::Available, price_level: 0, version })
+        let (ordinal, status) = (SeatOrdinal(ordinal), SeatStatus::Available);
+        Some(Seat { ordinal, status, allocation: None, price_level: 0, version })
     };
     assert_eq!(followed.seat(SeatOrdinal(1)), row(1, 4));
     assert_eq!(followed.seat(SeatOrdinal(0)), row(0, 1));
@@ -80,34 +87,57 @@ fn following_is_as_good_as_reading_anew() {
     for _ in 0..300 {
         let mut hall = chance.hall();
         let mut board = hall.board();
-        let mut versions = vec![1; hall.seats.len()];
+        let mut rows: Vec<(u8, Option<AllocationNo>, u64)> =
+            hall.seats.iter().map(|seat| (if seat.open { 0 } else { 2 }, seat.allocation, 1)).collect();
         for version in 2..40 {
-            let shut = chance.percent(60);
-            let count = hall.seats.len();
-            let mut seats: Vec<u32> = (0..chance.below(4)).map(|_| chance.below(count) as u32).collect();
+            let mut seats: Vec<usize> =
+                (0..chance.below(4)).map(|_| chance.below(hall.seats.len())).collect();
+            seats.sort_unstable();
             seats.dedup();
-            board.follow(&entry(version, status_set(&seats, shut))).unwrap();
+            let (digit, allocation, kind) = chance.kind(&seats);
             for seat in seats {
-                hall.seats[seat as usize].open = !shut;
-                versions[seat as usize] = version;
+                let row = &mut rows[seat];
+                *row = (digit, allocation.unwrap_or(row.1), version);
+                (hall.seats[seat].open, hall.seats[seat].allocation) = (digit == 0, row.1);
             }
-            let layout = Arc::clone(board.layout());
-            let digit = |seat: u32| if board.seat(SeatOrdinal(seat)).is_some() { 0 } else { 3 };
-            for (seat, state) in (0u32..).zip(&hall.seats) {
-                assert_eq!(digit(seat) == 0, state.open);
-            }
-            let read = |seat: u32| {
-                let state = &hall.seats[seat as usize];
-                let digit = if state.open { 0 } else { 3 };
-                (digit, state.allocation, versions[seat as usize])
-            };
-            let anew = Board::new(layout, version, (0..count as u32).map(read)).unwrap();
-            // Seats that were taken from the beginning show another digit.
-            let is_same = |seat: u32| board.seat(SeatOrdinal(seat)) == anew.seat(SeatOrdinal(seat));
-            assert!((0..count as u32).all(is_same));
+            board.follow(&entry(version, kind)).unwrap();
+            let anew = Board::new(Arc::clone(board.layout()), version, rows.iter().copied()).unwrap();
+            assert_eq!(board, anew);
             for best in [super::wish(1), super::wish(2), super::wish(3)] {
-                let choose = |board| onsale_core::best_available::choose(board, &best, super::Avoid);
-                assert_eq!(choose(&board), choose(&anew));
+                let chosen = choose(&board, &best, hall.party, super::Avoid);
+                let chosen: Option<Vec<usize>> =
+                    chosen.map(|seats| seats.into_iter().map(|seat| seat.0 as usize).collect());
+                assert_eq!(chosen, super::brute::best(&hall, &best, true));
+            }
+        }
+    }
+}
+
+impl Chance {
+    /// An entry about seats: the digit they have then, and the allocation if it changes with it.
+    fn kind(&mut self, seats: &[usize]) -> (u8, Option<Option<AllocationNo>>, LogKind) {
+        let seats: Vec<SeatOrdinal> = seats.iter().map(|seat| SeatOrdinal(*seat as u32)).collect();
+        let (hold, order, operation) = (HoldId(1), OrderId(1), OperationId(1));
+        let (set_aside, ga, actor) = (seats.clone(), Vec::new(), String::new());
+        match self.below(10) {
+            0 | 1 => (1, None, LogKind::HoldPlaced { hold, seats, ga }),
+            2 => (0, None, LogKind::HoldReleased { hold, order: None, seats, set_aside, ga }),
+            3 => (0, None, LogKind::HoldExpired { hold, order: None, seats, set_aside, ga }),
+            4 => (2, None, LogKind::OrderConfirmed { order, hold, seats, ga }),
+            5 => (0, None, LogKind::OrderCancelled { order, hold, seats, set_aside, ga }),
+            6 => {
+                let resell = self.percent(50);
+                let kind = LogKind::OrderReturned { order, operation, seats, set_aside, ga, resell };
+                if resell { (0, None, kind) } else { (3, Some(None), kind) }
+            }
+            7 => {
+                let not_for_sale = self.percent(50);
+                let kind = LogKind::SeatsStatusSet { seats, not_for_sale, actor };
+                (if not_for_sale { 3 } else { 0 }, Some(None), kind)
+            }
+            _ => {
+                let allocation = self.percent(50).then_some(AllocationNo(1));
+                (0, Some(allocation), LogKind::SeatsSetAside { seats, allocation, actor })
             }
         }
     }

@@ -22,8 +22,8 @@ pub(super) fn best(hall: &Hall, best: &Best, avoids_orphans: bool) -> Option<Vec
 }
 
 /// Whether a seat could be sold by a wish of this kind, beside others of it.
-fn is_open(hall: &Hall, best: &Best, seat: usize) -> bool {
-    hall.seats[seat].open && hall.seats[seat].allocation == best.allocation
+fn is_open(hall: &Hall, seat: usize) -> bool {
+    hall.seats[seat].open && hall.seats[seat].allocation == hall.party
 }
 
 fn is_for_anyone(hall: &Hall, seat: usize) -> bool {
@@ -33,7 +33,7 @@ fn is_for_anyone(hall: &Hall, seat: usize) -> bool {
 pub(super) fn is_allowed(hall: &Hall, best: &Best, run: &[usize]) -> bool {
     let seats = || run.iter().map(|seat| &hall.seats[*seat]);
     run.iter().all(|seat| *seat < hall.seats.len())
-        && run.iter().all(|seat| is_open(hall, best, *seat))
+        && run.iter().all(|seat| is_open(hall, *seat))
         && seats().all(|seat| seat.row == hall.seats[run[0]].row)
         && seats().all(|seat| best.section.is_none_or(|section| seat.section == section))
         && seats().all(|seat| best.price_level.is_none_or(|level| seat.level == level))
@@ -52,7 +52,7 @@ pub(super) fn is_allowed(hall: &Hall, best: &Best, run: &[usize]) -> bool {
 /// Single seats that a run leaves behind.
 pub(super) fn orphans(hall: &Hall, best: &Best, run: &[usize]) -> usize {
     let sold_to_anyone = |seat: usize, taken: &[usize]| {
-        is_open(hall, best, seat) && is_for_anyone(hall, seat) && !taken.contains(&seat)
+        is_open(hall, seat) && is_for_anyone(hall, seat) && !taken.contains(&seat)
     };
     let is_alone = |seat: usize, taken: &[usize]| {
         let joins = |other: usize| {
@@ -74,7 +74,7 @@ fn score(hall: &Hall, best: &Best, run: &[usize], avoids_orphans: bool) -> Score
     };
     let is_stranded = |seat: &usize| {
         !run.contains(seat)
-            && is_open(hall, best, *seat)
+            && is_open(hall, *seat)
             && !hall.seats[*seat].accessible
             && hall.seats[*seat].companion_of.is_some_and(|other| accessible.contains(&other))
     };
@@ -83,7 +83,7 @@ fn score(hall: &Hall, best: &Best, run: &[usize], avoids_orphans: bool) -> Score
     let joins = |seat: usize| {
         seat < hall.seats.len()
             && hall.seats[seat].row == hall.seats[run[0]].row
-            && is_open(hall, best, seat)
+            && is_open(hall, seat)
             && (best.accessible || is_for_anyone(hall, seat))
             && (is_mixed || hall.seats[seat].level == level)
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use onsale_core::best_available::{Best, choose};
 use onsale_core::board::Board;
 use onsale_core::event::OrphanSeats;
-use onsale_core::id::SeatOrdinal;
+use onsale_core::id::{AllocationNo, SeatOrdinal};
 use onsale_core::layout::Layout;
 use onsale_core::manifest::{Manifest, ManifestSeat};
 
@@ -18,16 +18,17 @@ pub(super) struct Seat {
     pub level: u16,
     pub rank: u32,
     pub open: bool,
-    pub allocation: Option<u16>,
+    pub allocation: Option<AllocationNo>,
     pub accessible: bool,
     /// The accessible seat whose companion sits here.
     pub companion_of: Option<usize>,
 }
 
-/// A hall by ordinal.
+/// A hall by ordinal, and for whom seats are chosen in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hall {
     pub seats: Vec<Seat>,
+    pub party: Option<AllocationNo>,
 }
 
 impl Hall {
@@ -58,7 +59,7 @@ impl Hall {
                     level: u16::from(drawn == b','),
                     rank: row as u32 * 100 + (2 * place + 1).abs_diff(line.len()) as u32,
                     open: !matches!(drawn, b'x' | b'W'),
-                    allocation: (drawn == b'a').then_some(0),
+                    allocation: (drawn == b'a').then_some(AllocationNo(1)),
                     accessible: drawn.is_ascii_w(),
                     companion_of: (drawn == b'c').then(|| start + wheelchair.expect("a wheelchair")),
                 });
@@ -100,7 +101,7 @@ impl Hall {
     }
 
     pub(super) fn choose(&self, best: &Best, orphan_seats: OrphanSeats) -> Option<Vec<usize>> {
-        let chosen = choose(&self.board(), best, orphan_seats)?;
+        let chosen = choose(&self.board(), best, self.party, orphan_seats)?;
         Some(chosen.into_iter().map(|SeatOrdinal(seat)| seat as usize).collect())
     }
 
@@ -138,6 +139,10 @@ impl Chance {
         self.below(100) < percent
     }
 
+    fn allocation(&mut self) -> AllocationNo {
+        AllocationNo(1 + self.below(2) as u16)
+    }
+
     /// A small hall with some of everything.
     pub(super) fn hall(&mut self) -> Hall {
         let mut hall = Hall::default();
@@ -162,12 +167,13 @@ impl Chance {
                         false => row as u32 * 20 + (2 * place + 1).abs_diff(places) as u32,
                     },
                     open: !self.percent(taken),
-                    allocation: self.percent(aside).then(|| self.below(2) as u16),
+                    allocation: self.percent(aside).then(|| self.allocation()),
                     accessible: self.percent(wheelchairs),
                     companion_of: None,
                 });
             }
         }
+        hall.party = self.percent(15).then(|| self.allocation());
         let accessible: Vec<usize> =
             (0..hall.seats.len()).filter(|seat| hall.seats[*seat].accessible).collect();
         for wheelchair in accessible {
