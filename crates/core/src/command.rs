@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::AccessCode;
+use crate::best_available::Best;
 use crate::event::{Event, EventStatus};
 use crate::gateway::Observation;
 use crate::hold::Hold;
@@ -284,12 +285,21 @@ pub struct Wish {
     pub seats: Vec<SeatOrdinal>,
     /// How many places of which standing areas, each area once; never 0.
     pub ga: Vec<(AreaNo, u32)>,
+    /// Seats to be chosen, in place of named ones.
+    pub best: Option<Best>,
 }
 
 impl Wish {
     /// These seats and no places.
     pub fn of_seats(seats: Vec<SeatOrdinal>) -> Wish {
-        Wish { seats, ga: Vec::new() }
+        Wish { seats, ..Wish::default() }
+    }
+
+    /// How many tickets it comes to.
+    pub fn tickets(&self) -> u32 {
+        let chosen = self.best.as_ref().map_or(0, |best| best.quantity);
+        let places = self.ga.iter().map(|(_, quantity)| *quantity);
+        places.fold((self.seats.len() as u32).saturating_add(chosen), u32::saturating_add)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::access::{AccessCode, Allocation};
+use crate::board::{Board, Gap};
 use crate::command::{Answer, Command, Request};
 use crate::event::{Event, PriceTable};
 use crate::ga::{Area, Bucket, Transfer};
@@ -54,6 +55,8 @@ pub enum Need {
     /// Live holds of an event whose time has come, the longest due first, at most
     /// [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX).
     Due(EventNo),
+    /// The state of every seat of an event, where it has any.
+    Board(EventNo),
     /// Capacity on its way.
     Transfer(TransferId),
     /// An access code.
@@ -189,6 +192,7 @@ pub struct Snapshot {
     pub(crate) cases_of: BTreeMap<OrderId, Vec<CaseId>>,
     pub(crate) due_of: BTreeMap<EventNo, Vec<HoldId>>,
     pub(crate) tickets_of: BTreeMap<OrderId, BTreeSet<TicketId>>,
+    pub(crate) boards: BTreeMap<EventNo, Board>,
     /// Entries appended by this batch, in order.
     pub log: Vec<LogEntry>,
     /// Bulk changes of this batch, in order.
@@ -240,8 +244,11 @@ impl Snapshot {
                 if let Some(code) = code {
                     self.want(Need::Code(event, Arc::clone(code)));
                 }
-                // What is counted, and not named, may be bound by holds that are over.
-                if code.is_some() || !wish.ga.is_empty() {
+                if wish.best.is_some() {
+                    self.want(Need::Board(event));
+                }
+                // What is counted or chosen, and not named, may be bound by holds that are over.
+                if code.is_some() || !wish.ga.is_empty() || wish.best.is_some() {
                     self.want(Need::Due(event));
                 }
             }
@@ -407,6 +414,30 @@ impl Snapshot {
         self.due_of.entry(event).or_insert(holds);
     }
 
+    /// The version of an event as it is stored: that of its row, but for the entries of this batch.
+    pub fn stored_version(&self, event: EventNo) -> Option<u64> {
+        let own = self.log.iter().filter(|entry| entry.event == event).count() as u64;
+        self.events.get(&event).map(|row| row.version - own)
+    }
+
+    /// Adds the board of an event as it is stored; what this batch has changed already is taken in. One that then shows
+    /// another version than the event's row has is refused: a choice on it would be a guess.
+    pub fn load_board(&mut self, event: EventNo, mut board: Board) -> Result<(), Gap> {
+        for entry in self.log.iter().filter(|entry| entry.event == event) {
+            board.follow(entry)?;
+        }
+        if self.events.get(&event).is_none_or(|row| row.version != board.version()) {
+            return Err(Gap);
+        }
+        self.boards.entry(event).or_insert(board);
+        Ok(())
+    }
+
+    /// The boards, with all that this batch has changed: for a store to keep once that is committed.
+    pub fn take_boards(&mut self) -> BTreeMap<EventNo, Board> {
+        std::mem::take(&mut self.boards)
+    }
+
     /// Adds capacity on its way; the area it is of is wanted too.
     pub fn load_transfer(&mut self, transfer: Transfer) {
         self.want(Need::Area(transfer.id.event(), transfer.area));
@@ -465,7 +496,11 @@ impl Snapshot {
         row.version += 1;
         row.clock = at;
         let version = row.version;
-        self.log.push(LogEntry { event, version, at, kind });
+        let entry = LogEntry { event, version, at, kind };
+        if self.boards.get_mut(&event).is_some_and(|board| board.follow(&entry).is_err()) {
+            self.boards.remove(&event);
+        }
+        self.log.push(entry);
         version
     }
 

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use onsale_core::access::{AccessCode, Allocation};
+use onsale_core::board::Board;
 use onsale_core::command::{Decision, Request, decide};
 use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, PriceTable, QueueOrder,
@@ -22,6 +23,7 @@ use onsale_core::id::{
     SeatOrdinal, Seed, TicketId, TransferId,
 };
 use onsale_core::idempotency::KeyRecord;
+use onsale_core::layout::Layout;
 use onsale_core::limits::DUE_HOLDS_MAX;
 use onsale_core::log::LogEntry;
 use onsale_core::manifest::Manifest;
@@ -62,6 +64,7 @@ pub struct World {
     pub refunds: Rows<OperationId, Refund>,
     pub tickets: Rows<TicketId, Ticket>,
     pub scans: Rows<(EventNo, Arc<str>), Scan>,
+    pub layouts: Rows<EventNo, Arc<Layout>>,
     pub log: Vec<LogEntry>,
     /// Tickets an account has from elsewhere, counted among those sold to it.
     pub elsewhere: Rows<AccountId, u32>,
@@ -97,6 +100,7 @@ impl World {
             refunds: Rows::default(),
             tickets: Rows::default(),
             scans: Rows::default(),
+            layouts: Rows::default(),
             log: Vec::new(),
             elsewhere: Rows::default(),
             digits: Rows::default(),
@@ -109,6 +113,9 @@ impl World {
         self.fill(&mut snapshot);
         let decisions = requests.iter().map(|request| decide(&mut snapshot, request)).collect();
         self.write(&snapshot, true);
+        for (no, board) in snapshot.take_boards() {
+            assert_eq!(Some(board), self.board(no), "a board that followed a batch shows what is stored");
+        }
         if !snapshot.is_unchanged() {
             invariants::check(self);
         }
@@ -186,6 +193,11 @@ impl World {
                 let due = due.into_iter().take(DUE_HOLDS_MAX as usize).map(|hold| hold.id).collect();
                 snapshot.load_due(no, due);
             }
+            Need::Board(no) => {
+                if let Some(board) = self.board(no) {
+                    snapshot.load_board(no, board).expect("the rows are as they are");
+                }
+            }
             Need::Transfer(id) => row(&self.transfers, &id, |transfer| snapshot.load_transfer(transfer)),
             Need::Code(no, code) => row(&self.codes, &(no, code), |code| snapshot.load_code(no, code)),
             Need::Allocations(no) => {
@@ -204,6 +216,15 @@ impl World {
             Need::Ticket(id) => row(&self.tickets, &id, |ticket| snapshot.load_ticket(ticket)),
             Need::Scan(no, id) => row(&self.scans, &(no, id), |scan| snapshot.load_scan(scan)),
         }
+    }
+
+    /// The board that an event's rows make.
+    pub fn board(&self, no: EventNo) -> Option<Board> {
+        let layout = Arc::clone(self.layouts.get(&no)?);
+        let seats = self.seats.range((no, SeatOrdinal(0))..=(no, SeatOrdinal(u32::MAX)));
+        let seats = seats.map(|(_, seat)| (seat.status.digit(), seat.allocation, seat.version));
+        let board = Board::new(layout, self.events.get(&no)?.version, seats);
+        Some(board.expect("a row for each seat of the layout"))
     }
 
     fn write(&mut self, snapshot: &Snapshot, conditional: bool) {
@@ -225,6 +246,7 @@ impl World {
                         digits.insert((*no, ordinal), status.digit());
                     }
                     self.lay_out_areas(*no, manifest);
+                    Rc::make_mut(&mut self.layouts).insert(*no, Arc::new(Layout::of(manifest)));
                 }
                 Bulk::Prices(no, version, table) => {
                     let prices = Rc::make_mut(&mut self.prices);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::best_available::{self, Best};
 use crate::command::{Expiry, Outcome, PlacedHold, Wish};
 use crate::event::{Event, EventStatus, InDoubt};
 use crate::ga::by_area;
@@ -11,7 +12,7 @@ use crate::log::LogKind;
 use crate::order::OrderStatus;
 use crate::reconcile::CaseKind;
 use crate::refusal::Refusal;
-use crate::seat_map::SeatStatus;
+use crate::seat_map::{Seat, SeatStatus};
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
@@ -36,9 +37,7 @@ pub(super) fn place_hold(
     let Some(event) = state.events.get(&no) else {
         return Outcome::Refused(Refusal::NotFound);
     };
-    let seats = wish.seats.as_slice();
-    let tickets =
-        (wish.ga.iter()).fold(seats.len() as u32, |sum, (_, quantity)| sum.saturating_add(*quantity));
+    let tickets = wish.tickets();
     let due = Due::of(state, event, now);
     let access = match code.map(|code| access::usable(state, no, code, tickets, &due, now)).transpose() {
         Ok(access) => access,
@@ -60,6 +59,18 @@ pub(super) fn place_hold(
         return Outcome::Refused(Refusal::AccountLimit { limit, in_use });
     }
     let allocation = access.and_then(|code| code.allocation);
+    let chosen = match &wish.best {
+        None => None,
+        Some(best) => match choose(state, no, best, allocation, now) {
+            Some(seats) => Some(seats),
+            None => return Outcome::Refused(Refusal::NotEnoughAvailable { area: None }),
+        },
+    };
+    let seats = chosen.as_deref().unwrap_or(&wish.seats);
+    let Some(event) = state.events.get(&no) else {
+        return Outcome::Refused(Refusal::NotFound);
+    };
+    let due = Due::of(state, event, now);
     let overdue = match takeable(state, event, seats, allocation, now) {
         Ok(overdue) => overdue,
         Err(refusal) => return Outcome::Refused(refusal),
@@ -110,6 +121,29 @@ pub(super) fn place_hold(
     state.holds.insert(id, hold);
     state.accounts.entry((no, account.clone())).or_default().live.insert(id);
     placed(state, id)
+}
+
+/// The best seats for a wish, with their rows: of the allocation that is open to it first, then of anyone's. Seats of holds
+/// that are over count as free; they are ended when the seats are taken.
+fn choose(
+    state: &mut Snapshot,
+    no: EventNo,
+    best: &Best,
+    allocation: Option<AllocationNo>,
+    now: Timestamp,
+) -> Option<Vec<SeatOrdinal>> {
+    let event = state.events.get(&no)?;
+    let orphan_seats = event.policy.orphan_seats;
+    let over = Due::of(state, event, now).seats();
+    let board = state.boards.get_mut(&no)?;
+    let seats = board.as_if_free(over, |board| {
+        let own = allocation.and_then(|own| best_available::choose(board, best, Some(own), orphan_seats));
+        own.or_else(|| best_available::choose(board, best, None, orphan_seats))
+    })?;
+    let rows: Vec<Seat> = seats.iter().filter_map(|seat| board.seat(*seat)).collect();
+    // A row that is here already stays: the board has followed whatever was decided about it.
+    rows.into_iter().for_each(|row| state.seats.load((no, row.ordinal), row));
+    Some(seats)
 }
 
 /// Whether seats may be had by someone for whom this allocation is open: the holds that are over and end with it, or why

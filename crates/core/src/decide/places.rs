@@ -36,6 +36,11 @@ impl<'a> Due<'a> {
         self.0.iter().filter(|hold| hold.code.as_ref() == Some(code)).map(|hold| hold.tickets()).sum()
     }
 
+    /// The seats that are free when they end.
+    pub(super) fn seats(&self) -> Vec<SeatOrdinal> {
+        self.0.iter().flat_map(|hold| &hold.seats).copied().collect()
+    }
+
     fn places_in(&self, area: AreaNo, bucket: BucketNo) -> u32 {
         if planted!(OverduePlacesCounted) {
             return 0;

@@ -24,7 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use onsale_core::command::{Command, Decision, Outcome, Request};
-use onsale_core::event::{Event, EventStatus, InDoubt, PaymentMode};
+use onsale_core::event::{Event, EventStatus, InDoubt, OrphanSeats, PaymentMode};
 use onsale_core::id::{AccountId, HoldId, OrderId, SeatOrdinal};
 use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
 use onsale_core::time::Timestamp;
@@ -192,6 +192,7 @@ impl Page {
                 "pending_max" => policy.payment_pending_max = words.number() as u32,
                 "on_sale" => row.on_sale_at = Some(words.time()),
                 "off_sale" => row.off_sale_at = Some(words.time()),
+                "avoids_orphans" => policy.orphan_seats = OrphanSeats::Avoid,
                 "draft" => draft = true,
                 other => panic!("what is {other}?"),
             }
@@ -234,7 +235,7 @@ impl Page {
 fn manifest(seats: &[String]) -> Arc<Manifest> {
     let mut levels: Vec<char> = Vec::new();
     let mut rows = Vec::new();
-    for label in seats {
+    for (rank, label) in (0..).zip(seats) {
         let letter = label.chars().next().expect("a seat has a label");
         let level = levels.iter().position(|known| *known == letter).unwrap_or(levels.len());
         if level == levels.len() {
@@ -248,7 +249,7 @@ fn manifest(seats: &[String]) -> Arc<Manifest> {
             price_level: level as u16,
             x: 0.0,
             y: 0.0,
-            rank: 0,
+            rank,
             accessible: false,
             companion_of: None,
             restricted_view: false,

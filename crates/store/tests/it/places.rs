@@ -52,7 +52,7 @@ fn wish(account: &AccountId, seats: &[u32], ga: &[(AreaNo, u32)], code: Option<&
         event: HALL,
         manifest_version: 1,
         account: account.clone(),
-        wish: Wish { seats: ordinals(seats), ga: ga.to_vec() },
+        wish: Wish { seats: ordinals(seats), ga: ga.to_vec(), best: None },
         code: code.map(Into::into),
     }
 }

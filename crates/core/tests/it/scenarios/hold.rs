@@ -30,6 +30,58 @@ fn what_a_hold_may_be_is_bounded() {
     );
 }
 
+#[test]
+fn the_best_seats_are_chosen_in_the_same_step_that_holds_them() {
+    check(
+        "hall A1 A2 A3 A4 A5 A6 B1 B2 B3 price 1000; ttl 10s
+        1s ada holds best 2 as h1 -> held until 11s; A1 A2 held by h1
+        together
+        1s ben holds best 2 as h2 -> held until 11s
+        1s cleo holds A5 as h3 -> held until 11s
+        1s dora holds best 2 as h4 -> held until 11s
+        1s ada releases h1 -> released
+        1s emil holds best 3 -> not enough available
+        1s emil holds best 1 of A as h5 -> held until 11s
+        end
+        A3 A4 held by h2; A5 held by h3; B1 B2 held by h4; A1 held by h5; A2 A6 B3 free
+        2s fay holds best 2 of B -> not enough available
+        2s fay holds best 1 of B as h6 -> held until 12s; B3 held by h6",
+    );
+}
+
+#[test]
+fn a_choice_is_bounded_and_repeated_like_any_hold() {
+    check(
+        "hall A1 A2 A3 A4 price 1000; ttl 10s seats_max 2 tickets_max 3
+        1s ada holds best 3 -> too many seats, 2 at most
+        1s ada holds best 0 -> too many seats, 2 at most
+        1s ada holds best 2 as h1 key k1 -> held until 11s
+        1s ada holds best 2 -> account limit, 2 of 3
+        2s ada holds best 2 key k1 -> held until 11s again
+        2s ben holds best 2 as h2 -> held until 12s
+        2s cleo holds best 1 key k2 -> not enough available
+        2s ada releases h1 -> released
+        // The refusal was this request's answer: another request has the seat.
+        3s cleo holds best 1 key k2 -> not enough available again
+        3s cleo holds best 1 as h3 key k3 -> held until 13s; A1 held by h3",
+    );
+}
+
+/// R-57, R-66: who chooses doesn't wait for the expirer, and ends no hold whose seats are left alone.
+#[test]
+fn a_choice_takes_over_what_is_over() {
+    check(
+        "hall A1 A2 A3 A4 price 1000; ttl 10s avoids_orphans
+        1s ada holds A1 A2 as h1 -> held until 11s
+        2s ben holds A3 A4 as h2 -> held until 12s
+        10.999s cleo holds best 2 -> not enough available
+        11s cleo holds best 2 as h3 -> held until 21s
+        h1 EXPIRED; A1 A2 held by h3; A3 A4 held by h2
+        12s dora holds best 3 -> not enough available
+        h2 ACTIVE until 12s; A3 held by h2",
+    );
+}
+
 /// R-59: at the deadline itself a hold is over, for all alike.
 #[test]
 fn at_the_deadline_itself_the_seat_is_anyones() {

@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use onsale_core::best_available::Best;
 use onsale_core::command::{Answer, Command, Request, Wish};
 use onsale_core::event::EventStatus;
 use onsale_core::gateway::{IntentState, Observation};
@@ -55,19 +56,20 @@ impl Page {
         Request { command, key, seed }
     }
 
-    /// `ada holds A1 A2 [reading 2]`, `ada pays h1`, `ada releases h1`.
+    /// `ada holds A1 A2 [reading 2]`, `ada holds best 3 [of B] [split]`, `ada pays h1`, `ada releases h1`.
     fn buyer(&self, buyer: &str, words: &mut Words<'_>) -> Command {
         let account = account(buyer);
         match words.next() {
             "holds" => {
                 let seats = words.seats().into_iter().map(|label| self.ordinal(label)).collect();
+                let best = words.take("best").then(|| best(words));
                 let read = words.take("reading").then(|| words.number() as u32);
                 let manifest_version = read.unwrap_or(self.world.hall().manifest_version);
                 Command::PlaceHold {
                     event: HALL,
                     manifest_version,
                     account,
-                    wish: Wish::of_seats(seats),
+                    wish: Wish { best, ..Wish::of_seats(seats) },
                     code: None,
                 }
             }
@@ -289,6 +291,13 @@ impl Page {
         let event = at.or(event).unwrap_or(EventNo::HOUSE);
         Command::JudgeCallback { event, callback: Box::new(callback), observation, relevant }
     }
+}
+
+fn best(words: &mut Words<'_>) -> Best {
+    let quantity = words.number() as u32;
+    let price_level = words.take("of").then(|| u16::from(words.next().as_bytes()[0] - b'A'));
+    let split_rows = words.take("split");
+    Best { quantity, price_level, section: None, accessible: false, split_rows }
 }
 
 fn digest(text: &str) -> u128 {
