@@ -73,59 +73,110 @@ impl Row {
     }
 }
 
-impl Layout {
-    /// The rows of a manifest.
-    pub fn of(manifest: &Manifest) -> Layout {
-        let accessible: BTreeMap<&str, u32> = (0..)
-            .zip(&manifest.seats)
-            .filter(|(_, seat)| seat.accessible)
-            .map(|(ordinal, seat)| (seat.seat_id.as_str(), ordinal))
-            .collect();
-        let mut places = Vec::with_capacity(manifest.seats.len());
-        let mut companions = Vec::new();
-        let mut rows: Vec<Row> = Vec::new();
-        let mut label = "";
-        for (ordinal, seat) in (0u32..).zip(&manifest.seats) {
-            let kept = match &seat.companion_of {
-                _ if seat.accessible => Kept::Accessible,
-                Some(other) => {
-                    companions.extend(accessible.get(other.as_str()).map(|other| (ordinal, *other)));
-                    Kept::Companion
-                }
-                None => Kept::ForAnyone,
-            };
-            match rows.last_mut().filter(|row| row.section == seat.section && label == seat.row) {
-                Some(row) => {
-                    row.end = ordinal + 1;
-                    row.price_level = row.price_level.filter(|level| *level == seat.price_level);
-                    row.best_rank = row.best_rank.min(seat.rank);
-                    row.has_accessible |= seat.accessible;
-                }
-                None => rows.push(Row {
+/// A seat to lay out, as the manifest has it.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "as in the manifest")]
+pub struct Printed<'a> {
+    pub seat_id: &'a str,
+    pub section: u16,
+    pub row: &'a str,
+    pub price_level: u16,
+    pub x: f64,
+    pub y: f64,
+    pub rank: u32,
+    pub accessible: bool,
+    pub companion_of: Option<&'a str>,
+}
+
+/// A layout in the making: seats are added one after the other, so that a store needs no whole manifest for it.
+#[derive(Debug, Default)]
+pub struct Drawing {
+    places: Vec<Place>,
+    rows: Vec<Row>,
+    /// The last row's.
+    label: String,
+    /// Accessible seats by id.
+    accessible: BTreeMap<String, u32>,
+    /// Companions' seats with the ids of the accessible ones.
+    companions: Vec<(u32, String)>,
+}
+
+impl Drawing {
+    /// Adds the next seat.
+    pub fn add(&mut self, seat: Printed<'_>) {
+        let ordinal = self.places.len() as u32;
+        let kept = match seat.companion_of {
+            _ if seat.accessible => {
+                self.accessible.insert(seat.seat_id.to_owned(), ordinal);
+                Kept::Accessible
+            }
+            Some(other) => {
+                self.companions.push((ordinal, other.to_owned()));
+                Kept::Companion
+            }
+            None => Kept::ForAnyone,
+        };
+        match self.rows.last_mut().filter(|row| row.section == seat.section && self.label == seat.row) {
+            Some(row) => {
+                row.end = ordinal + 1;
+                row.price_level = row.price_level.filter(|level| *level == seat.price_level);
+                row.best_rank = row.best_rank.min(seat.rank);
+                row.has_accessible |= seat.accessible;
+            }
+            None => {
+                seat.row.clone_into(&mut self.label);
+                self.rows.push(Row {
                     first: ordinal,
                     end: ordinal + 1,
                     section: seat.section,
                     price_level: Some(seat.price_level),
                     best_rank: seat.rank,
                     has_accessible: seat.accessible,
-                }),
+                });
             }
-            label = &seat.row;
-            places.push(Place {
-                row: rows.len() as u32 - 1,
-                rank: seat.rank,
-                price_level: seat.price_level,
-                kept,
-                x: seat.x as f32,
-                y: seat.y as f32,
-            });
         }
+        self.places.push(Place {
+            row: self.rows.len() as u32 - 1,
+            rank: seat.rank,
+            price_level: seat.price_level,
+            kept,
+            x: seat.x as f32,
+            y: seat.y as f32,
+        });
+    }
+
+    /// The layout of the seats that were added.
+    pub fn finish(self) -> Layout {
+        let Drawing { places, rows, accessible, companions, .. } = self;
         let mut rows_by_rank: Vec<u32> = (0..rows.len() as u32).collect();
         rows_by_rank.sort_by_key(|row| rows[*row as usize].best_rank);
+        let belongs = |(seat, other): (u32, String)| Some((seat, *accessible.get(&other)?));
+        let companions: Vec<(u32, u32)> = companions.into_iter().filter_map(belongs).collect();
         let mut companions_of: Vec<(u32, u32)> = companions.iter().map(|(a, b)| (*b, *a)).collect();
         companions_of.sort_unstable();
         let price_levels = places.iter().map(|place| usize::from(place.price_level) + 1).max().unwrap_or(0);
         Layout { places, rows, rows_by_rank, companions, companions_of, price_levels }
+    }
+}
+
+impl Layout {
+    /// The rows of a manifest.
+    pub fn of(manifest: &Manifest) -> Layout {
+        let mut drawing = Drawing::default();
+        for seat in &manifest.seats {
+            drawing.add(Printed {
+                seat_id: &seat.seat_id,
+                section: seat.section,
+                row: &seat.row,
+                price_level: seat.price_level,
+                x: seat.x,
+                y: seat.y,
+                rank: seat.rank,
+                accessible: seat.accessible,
+                companion_of: seat.companion_of.as_deref(),
+            });
+        }
+        drawing.finish()
     }
 
     /// How many seats there are.

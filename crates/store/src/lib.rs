@@ -4,6 +4,7 @@
 //! only after the commit. The rules are the core's; the SQL is all here. Reads never wait for writes.
 
 mod audit;
+mod boards;
 mod error;
 #[doc(hidden)]
 pub mod fail_point;

@@ -35,6 +35,10 @@ pub const RESTART_TIMEOUT_FORCED: Duration = Duration::from_millis(200);
 pub const WRITER_CACHE_KIB: i64 = 64 * 1_024;
 /// Price tables kept in memory; one is a few numbers.
 pub const PRICE_TABLES_MAX: usize = 4_096;
+/// Seats on the boards that a writer keeps, of all its events: some 30 bytes each, and enough for the largest hall and some others.
+pub const BOARD_SEATS_MAX: usize = 1_500_000;
+/// Entries of the log that a board which is behind takes in. Past this it costs as much to read the seats anew.
+pub const BOARD_ENTRIES_MAX: u64 = 2_000;
 /// Rows that a check of the audit names; it counts the rest.
 pub const AUDIT_ROWS_MAX: usize = 20;
 /// Oldest SQLite that is trusted: 3.51.3 mended a race in which a WAL reset could corrupt the database.

@@ -12,6 +12,7 @@ use onsale_core::snapshot::Snapshot;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
+use crate::boards::Boards;
 use crate::error::{StoreError, SubmitError, chain};
 use crate::fail_point;
 use crate::limits::{COMMIT_PATIENCE, DOUBT_PATIENCE, STEP_PATIENCE, TRIES_MAX};
@@ -44,6 +45,7 @@ pub(crate) struct PostgresBackend {
     server: Arc<Server>,
     link: Option<Link>,
     prices: PriceCache,
+    boards: Boards,
     /// A batch whose commit was not answered. Nothing else is begun before it is known what became of it: each try could
     /// leave another session behind that waits on the server.
     in_doubt: Option<Uuid>,
@@ -63,7 +65,13 @@ enum Failed {
 
 impl PostgresBackend {
     pub(super) fn new(server: Arc<Server>) -> PostgresBackend {
-        PostgresBackend { server, link: None, prices: PriceCache::new(), in_doubt: None }
+        PostgresBackend {
+            server,
+            link: None,
+            prices: PriceCache::new(),
+            boards: Boards::default(),
+            in_doubt: None,
+        }
     }
 
     /// A connection that can be used; the one there is, or another. Whoever takes it puts it back when nothing is left under
@@ -73,6 +81,8 @@ impl PostgresBackend {
             return Ok(link);
         }
         let link = self.server.connect(SETTINGS)?;
+        // It may lead to another machine, which need not have all that the one before had.
+        self.boards.clear();
         // A warning about the session's beginning is none about a commit.
         link.take_warning();
         Ok(link)
@@ -124,7 +134,7 @@ impl PostgresBackend {
     /// One try of a batch. A panic in it closes the connection.
     fn attempt(&mut self, waiting: &mut Waiting<'_>, late: &BTreeSet<EventNo>) -> Result<Done, Failed> {
         let link = self.take_link().map_err(Failed::Outside)?;
-        let done = decide_and_commit(&link, &mut self.prices, waiting, late);
+        let done = decide_and_commit(&link, &mut self.prices, &mut self.boards, waiting, late);
         match &done {
             Ok(_) => {
                 self.server.is_here();
@@ -227,6 +237,7 @@ fn is_worth_another(error: &StoreError) -> bool {
 fn decide_and_commit(
     link: &Link,
     prices: &mut PriceCache,
+    boards: &mut Boards,
     waiting: &mut Waiting<'_>,
     late: &BTreeSet<EventNo>,
 ) -> Result<Done, Failed> {
@@ -242,7 +253,7 @@ fn decide_and_commit(
         let apart_ms = onsale_core::time::Timestamp::since_ms(database, clock.now());
         clock.agreed(database).ok_or(StoreError::Clocks { apart_ms })
     };
-    let elsewhere = match load::begin(link, prices, &mut snapshot, late, at) {
+    let elsewhere = match load::begin(link, prices, boards, &mut snapshot, late, at) {
         Ok(elsewhere) => elsewhere,
         Err(Unloaded::Late(no)) => return Err(Failed::Late(no)),
         Err(Unloaded::Failed(error)) => return Err(Failed::NotDone(error)),
@@ -269,19 +280,25 @@ fn decide_and_commit(
         link.query(PROOF, &[]).and_then(|_| link.batch("COMMIT")).map_err(Failed::Outside)?;
         return match link.take_warning() {
             true => Err(Failed::Outside(StoreError::NotReplicated)),
-            false => Ok((decisions, Committed::default())),
+            false => {
+                boards.keep(&mut snapshot, &[]);
+                Ok((decisions, Committed::default()))
+            }
         };
     }
     let batch = Uuid::now_v7();
     apply::write(link, &snapshot, batch).map_err(Failed::NotDone)?;
-    let done = Box::new((decisions, Committed { log: snapshot.log }));
+    let done = Box::new((decisions, Committed { log: std::mem::take(&mut snapshot.log) }));
     fail_point!("commit.before", return Err(Failed::NotDone(StoreError::Busy)));
     link.be_patient(COMMIT_PATIENCE);
     // From here on a failure leaves it open whether the batch is durable.
     let committed = link.batch("COMMIT");
     fail_point!("commit.after", return Err(Failed::InDoubt(batch, StoreError::Busy, done)));
     match committed {
-        Ok(()) if !link.take_warning() => Ok(*done),
+        Ok(()) if !link.take_warning() => {
+            boards.keep(&mut snapshot, &done.1.log);
+            Ok(*done)
+        }
         Ok(()) => Err(Failed::InDoubt(batch, StoreError::NotReplicated, done)),
         Err(error) => Err(Failed::InDoubt(batch, error, done)),
     }

@@ -19,9 +19,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row as PgRow, Statement};
 use uuid::Uuid;
 
+use crate::boards::Boards;
 use crate::error::StoreError;
 use crate::limits::PRICE_TABLES_MAX;
-use crate::look::{Parsed, Row};
+use crate::look::{Look, Parsed, Row};
 use crate::rows::{self, AREA, BUCKET, CALLBACK, CASE, EVENT, HOLD, KEY, OPERATION, ORDER, SEAT};
 
 use super::Link;
@@ -56,6 +57,7 @@ struct Wanted {
     seats: (Vec<i32>, Vec<i32>),
     areas: (Vec<i32>, Vec<i32>),
     due: Vec<i32>,
+    boards: Vec<EventNo>,
     rare: Vec<Need>,
 }
 
@@ -94,6 +96,7 @@ impl Wanted {
                     wanted.areas.1.push(i32::from(area.0));
                 }
                 Need::Due(no) => wanted.due.push(no.0 as i32),
+                Need::Board(no) => wanted.boards.push(no),
                 rare => wanted.rare.push(rare),
             }
         }
@@ -106,6 +109,7 @@ impl Wanted {
 pub(super) fn begin(
     link: &Link,
     prices: &mut PriceCache,
+    boards: &mut Boards,
     snapshot: &mut Snapshot,
     late: &BTreeSet<EventNo>,
     at: impl FnOnce(Timestamp) -> Parsed<Timestamp>,
@@ -120,6 +124,9 @@ pub(super) fn begin(
     let mut elsewhere = BTreeSet::new();
     take_in(snapshot, prices, &wanted, found, &mut elsewhere)?;
     rare::load(link, snapshot, &wanted.due, wanted.rare)?;
+    for no in wanted.boards {
+        boards.load(Look::Postgres(link), snapshot, no)?;
+    }
     loop {
         let wanted = snapshot.take_wanted();
         if wanted.is_empty() {
@@ -134,6 +141,9 @@ pub(super) fn begin(
         let found = ask(link, &wanted, false)?;
         take_in(snapshot, prices, &wanted, found, &mut elsewhere)?;
         rare::load(link, snapshot, &wanted.due, wanted.rare)?;
+        for no in wanted.boards {
+            boards.load(Look::Postgres(link), snapshot, no)?;
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::boards::Boards;
 use crate::error::{StoreError, SubmitError, chain};
 use crate::fail_point;
 use crate::limits::{BATCH_TIME_MAX, RESTART_TIMEOUT, RESTART_TIMEOUT_FORCED};
@@ -31,6 +32,7 @@ pub(super) type PriceCache = BTreeMap<(EventNo, u32), PriceTable>;
 pub(crate) struct SqliteBackend {
     pub(super) connection: Connection,
     prices: PriceCache,
+    boards: Boards,
     /// Pages in the WAL after the last commit, as the engine tells its hook.
     wal_pages: Arc<AtomicU32>,
     /// Pages in the WAL at which it is to begin anew.
@@ -65,6 +67,7 @@ impl SqliteBackend {
         Ok(SqliteBackend {
             connection,
             prices,
+            boards: Boards::default(),
             wal_pages,
             restart_at,
             busy_timeout,
@@ -185,7 +188,8 @@ impl SqliteBackend {
             }
             snapshot.want_request(request);
             let look = Look::Sqlite(&transaction);
-            load::fill(look, &mut self.prices, &mut snapshot, &mut elsewhere).map_err(BatchError::NotDone)?;
+            load::fill(look, &mut self.prices, &mut self.boards, &mut snapshot, &mut elsewhere)
+                .map_err(BatchError::NotDone)?;
             fail_point!("rows.read", return Err(BatchError::NotDone(crate::StoreError::Busy)));
             if elsewhere.contains(&request.command.event()) {
                 decisions.push(Err(SubmitError::Elsewhere));
@@ -199,14 +203,16 @@ impl SqliteBackend {
         }
         if snapshot.is_unchanged() {
             // Nothing to keep: what was decided is true of what is stored.
+            self.boards.keep(&mut snapshot, &[]);
             return Ok((decisions, Committed::default()));
         }
         apply::write(&transaction, &snapshot).map_err(BatchError::NotDone)?;
-        let committed = Committed { log: snapshot.log };
+        let committed = Committed { log: std::mem::take(&mut snapshot.log) };
         fail_point!("commit.before", return Err(BatchError::NotDone(crate::StoreError::Busy)));
         // From here on a failure leaves it open whether the batch is durable.
         transaction.commit().map_err(|error| BatchError::Unknown(error.into()))?;
         fail_point!("commit.after", return Err(BatchError::Unknown(crate::StoreError::Busy)));
+        self.boards.keep(&mut snapshot, &committed.log);
         Ok((decisions, committed))
     }
 }

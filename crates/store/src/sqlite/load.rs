@@ -8,6 +8,7 @@ use onsale_core::limits::DUE_HOLDS_MAX;
 use onsale_core::planted;
 use onsale_core::snapshot::{Need, Snapshot};
 
+use crate::boards::Boards;
 use crate::error::StoreError;
 use crate::limits::PRICE_TABLES_MAX;
 use crate::look::Look;
@@ -23,6 +24,7 @@ use super::backend::PriceCache;
 pub(super) fn fill(
     db: Look<'_>,
     prices: &mut PriceCache,
+    boards: &mut Boards,
     snapshot: &mut Snapshot,
     elsewhere: &mut BTreeSet<EventNo>,
 ) -> Result<(), StoreError> {
@@ -32,7 +34,10 @@ pub(super) fn fill(
             return Ok(());
         }
         for need in wanted {
-            load(db, prices, snapshot, elsewhere, need)?;
+            match need {
+                Need::Board(no) => boards.load(db, snapshot, no)?,
+                need => load(db, prices, snapshot, elsewhere, need)?,
+            }
         }
     }
 }
