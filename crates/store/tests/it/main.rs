@@ -2,6 +2,7 @@
 
 mod audit;
 mod batch;
+mod best_available;
 mod callback;
 mod contention;
 mod disk;

@@ -1,6 +1,7 @@
 //! The same tests over a PostgreSQL server, a database of its own for each, and those that only a server can have.
 
 mod batch;
+mod best_available;
 mod callback;
 mod contention;
 mod hold;

@@ -50,7 +50,7 @@ pub(super) fn is_allowed(hall: &Hall, best: &Best, run: &[usize]) -> bool {
 }
 
 /// Single seats that a run leaves behind.
-pub(super) fn orphans(hall: &Hall, best: &Best, run: &[usize]) -> usize {
+pub(super) fn orphans(hall: &Hall, run: &[usize]) -> usize {
     let sold_to_anyone = |seat: usize, taken: &[usize]| {
         is_open(hall, seat) && is_for_anyone(hall, seat) && !taken.contains(&seat)
     };
@@ -92,6 +92,6 @@ fn score(hall: &Hall, best: &Best, run: &[usize], avoids_orphans: bool) -> Score
     let size = run.len();
     let lost = before / size + after / size + 1 < (before + size + after) / size;
     let rank = run.iter().map(|seat| u64::from(hall.seats[*seat].rank)).sum();
-    let orphans = if avoids_orphans { orphans(hall, best, run) } else { 0 };
+    let orphans = if avoids_orphans { orphans(hall, run) } else { 0 };
     (is_mixed, accessible.len(), stranded, orphans, lost && avoids_orphans, rank, run[0])
 }

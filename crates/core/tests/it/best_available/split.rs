@@ -94,7 +94,7 @@ fn pairs(hall: &Hall, best: &Best) -> Vec<(Vec<usize>, usize)> {
             for other in runs(quantity - size) {
                 let (front, back) = (&hall.seats[one[0]], &hall.seats[other[0]]);
                 if front.row + 1 == back.row && front.section == back.section {
-                    let left = brute::orphans(hall, best, &one) + brute::orphans(hall, best, &other);
+                    let left = brute::orphans(hall, &one) + brute::orphans(hall, &other);
                     pairs.push(([one.clone(), other].concat(), left));
                 }
             }
@@ -149,7 +149,7 @@ fn every_split_is_one() {
             !is_of_one_level
                 || pair.0.iter().all(|seat| hall.seats[*seat].level == hall.seats[pair.0[0]].level)
         };
-        let left: usize = parts.values().map(|part| brute::orphans(&hall, &best, part)).sum();
+        let left: usize = parts.values().map(|part| brute::orphans(&hall, part)).sum();
         let fewest = pairs.iter().filter(alike).map(|(_, left)| *left).min();
         assert!(left == 0 || fewest.is_none_or(|fewest| fewest > 0), "{case}");
         assert!(rows.len() == 2 || fewest.is_none_or(|fewest| fewest > left), "{case}");
