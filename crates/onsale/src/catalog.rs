@@ -58,6 +58,18 @@ impl ManifestIndex {
         self.view.manifest.seats.get(ordinal.0 as usize).map_or("", |seat| &seat.seat_id)
     }
 
+    /// The index of a price level.
+    pub(crate) fn level(&self, name: &str) -> Option<u16> {
+        let found = self.view.manifest.price_levels.iter().position(|level| level.name == name);
+        found.map(|index| index as u16)
+    }
+
+    /// The index of a section.
+    pub(crate) fn section(&self, name: &str) -> Option<u16> {
+        let found = self.view.manifest.sections.iter().position(|section| section == name);
+        found.map(|index| index as u16)
+    }
+
     /// The name of a price level.
     pub(crate) fn price_level(&self, level: u16) -> &str {
         self.view.manifest.price_levels.get(level as usize).map_or("", |level| &level.name)

@@ -6,8 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use onsale_core::access::AccessCode;
-use onsale_core::command::{Command, Outcome, PlacedHold, Wish};
+use onsale_core::command::{Command, Outcome, PlacedHold};
 use onsale_core::event::Admission;
 use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::{AccountId, AreaNo, EventId, HoldId, SeatOrdinal};
@@ -22,6 +21,8 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::catalog::{ManifestIndex, Sale};
 
+use wished::Wished;
+
 use super::caller::{AnyCaller, Buyer, PathId};
 use super::extract::{ApiJson, IdempotencyKey};
 use super::idempotency::{mark, request_key};
@@ -32,6 +33,8 @@ use super::wire::sale::{
     CheckoutBegunJson, CheckoutJson, HoldJson, NewHoldJson, PricedPlacesJson, PricedSeatJson,
 };
 
+mod wished;
+
 const ADMISSION_TOKEN: &str = "admission-token";
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -41,10 +44,10 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(checkout))
 }
 
-/// Claims 1 to 6 seats (or as many as the event allows) until a deadline, all or none.
+/// Claims 1 to 6 seats (or as many as the event allows) until a deadline, all or none: named seats, or the best there are.
 #[utoipa::path(post, path = "/v1/events/{event_id}/holds", tag = "Buyer", request_body = NewHoldJson,
     params(("event_id" = String, Path), ("Idempotency-Key" = String, Header), ("Admission-Token" = Option<String>, Header)),
-    responses((status = 201, body = HoldJson), (status = 409, description = "seat-unavailable, account-limit, event-not-on-sale")))]
+    responses((status = 201, body = HoldJson), (status = 409, description = "seat-unavailable, not-enough-available, account-limit, event-not-on-sale")))]
 async fn place_hold(
     State(app): State<Arc<App>>,
     PathId(event_id): PathId<EventId>,
@@ -94,105 +97,6 @@ async fn place_hold(
             other => unreachable!("a hold is placed or refused: {other:?}"),
         }
     }
-}
-
-/// What a body wishes for, by the organiser's names.
-struct Wished {
-    seats: Vec<String>,
-    ga: Vec<(String, u32)>,
-    code: Option<Arc<str>>,
-}
-
-impl Wished {
-    /// Exactly one kind of wish, or seats and places together; each seat and area once, no more than `limit` tickets.
-    fn of(body: NewHoldJson, limit: u32) -> Result<Wished, Problem> {
-        let mut errors = Vec::new();
-        if body.best_available.is_some() {
-            errors.push(FieldError::new("/best_available", "this version doesn't choose seats: name them"));
-        }
-        if body.ga.as_ref().is_some_and(Vec::is_empty) {
-            errors.push(FieldError::new("/ga", "name at least one standing area, or leave it out"));
-        }
-        let seats = body.seats.unwrap_or_default();
-        let ga = body.ga.unwrap_or_default();
-        if seats.is_empty() && ga.is_empty() && errors.is_empty() {
-            errors.push(FieldError::new("/seats", "name at least one seat or standing place"));
-        }
-        let places = ga.iter().fold(0u64, |sum, wish| sum + u64::from(wish.quantity));
-        if seats.len() as u64 + places > u64::from(limit) {
-            return Err(too_many(limit));
-        }
-        for (index, wish) in ga.iter().enumerate() {
-            if wish.quantity == 0 {
-                errors.push(FieldError::new(format!("/ga/{index}/quantity"), "must be 1 or more"));
-            }
-        }
-        twice(&seats, |index| format!("/seats/{index}"), "this seat is named twice", &mut errors);
-        let areas: Vec<String> = ga.iter().map(|wish| wish.ga_area.clone()).collect();
-        twice(&areas, |index| format!("/ga/{index}/ga_area"), "this area is named twice", &mut errors);
-        let code = body.access_code.as_deref().map(AccessCode::parse);
-        if code == Some(None) {
-            errors.push(FieldError::new("/access_code", "must be 4 to 64 letters, digits and hyphens"));
-        }
-        if !errors.is_empty() {
-            return Err(Problem::validation(errors));
-        }
-        let ga = ga.into_iter().map(|wish| (wish.ga_area, wish.quantity)).collect();
-        Ok(Wished { seats, ga, code: code.flatten() })
-    }
-
-    fn found_in(&self, manifest: &ManifestIndex) -> Result<Wish, Problem> {
-        let mut errors = Vec::new();
-        let mut wish = Wish::default();
-        for (index, name) in self.seats.iter().enumerate() {
-            match manifest.ordinal(name) {
-                Some(ordinal) => wish.seats.push(ordinal),
-                None => errors.push(FieldError::new(format!("/seats/{index}"), "the event has no such seat")),
-            }
-        }
-        for (index, (name, quantity)) in self.ga.iter().enumerate() {
-            match manifest.area(name) {
-                Some(area) => wish.ga.push((area, *quantity)),
-                None => errors.push(FieldError::new(
-                    format!("/ga/{index}/ga_area"),
-                    "the event has no such standing area",
-                )),
-            }
-        }
-        wish.seats.sort_unstable();
-        wish.ga.sort_unstable();
-        if errors.is_empty() { Ok(wish) } else { Err(Problem::validation(errors)) }
-    }
-
-    /// What makes this wish this wish, whatever the order it was named in.
-    fn content(&self, event: EventId, wish: &Wish) -> Vec<Vec<u8>> {
-        let seats = wish.seats.iter().flat_map(|seat| seat.0.to_be_bytes()).collect();
-        let mut content = vec![event.0.to_be_bytes().to_vec(), seats];
-        if !wish.ga.is_empty() || self.code.is_some() {
-            let place = |(area, quantity): &(AreaNo, u32)| {
-                area.0.to_be_bytes().into_iter().chain(quantity.to_be_bytes()).collect::<Vec<u8>>()
-            };
-            content.push(wish.ga.iter().flat_map(place).collect());
-            content.push(self.code.as_deref().unwrap_or_default().as_bytes().to_vec());
-        }
-        content
-    }
-}
-
-/// Faults for names that were given before.
-fn twice(names: &[String], pointer: impl Fn(usize) -> String, why: &str, errors: &mut Vec<FieldError>) {
-    let mut sorted: Vec<(usize, &String)> = names.iter().enumerate().collect();
-    sorted.sort_by_key(|(index, name)| (*name, *index));
-    for pair in sorted.windows(2) {
-        if pair[0].1 == pair[1].1 {
-            errors.push(FieldError::new(pointer(pair[1].0), why));
-        }
-    }
-}
-
-fn too_many(limit: u32) -> Problem {
-    Problem::new(Code::TooManySeats, format!("A hold of this event has at most {limit} seats."))
-        .with("limit", limit)
 }
 
 /// Whether the caller may shop at all. This version has no waiting room, so no admission can be genuine.

@@ -1,5 +1,6 @@
 //! Tests of the routes, a file for each group of promises.
 
+mod best_available;
 mod callbacks;
 mod contention;
 mod events;

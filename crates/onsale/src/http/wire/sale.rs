@@ -19,11 +19,28 @@ pub(crate) struct NewHoldJson {
     pub(crate) seats: Option<Vec<String>>,
     /// Standing places.
     pub(crate) ga: Option<Vec<WishedPlacesJson>>,
-    /// Seats chosen for the buyer; not offered by this version.
-    #[schema(value_type = Option<Object>)]
-    pub(crate) best_available: Option<serde_json::Value>,
+    /// Seats chosen for the buyer, in place of all else.
+    pub(crate) best_available: Option<BestAvailableJson>,
     /// Opens an allocation, or the sale before it begins.
     pub(crate) access_code: Option<String>,
+}
+
+/// Seats to be chosen for the buyer: beside each other in one row, the best there are.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BestAvailableJson {
+    /// How many, 1 or more.
+    pub(crate) quantity: u32,
+    /// The price level they must have.
+    pub(crate) price_level: Option<String>,
+    /// The section they must be in.
+    pub(crate) section: Option<String>,
+    /// Whether one of them must be for a wheelchair. Otherwise none is.
+    #[serde(default)]
+    pub(crate) accessible: bool,
+    /// Whether they may be in rows behind each other when no row has room for all.
+    #[serde(default)]
+    pub(crate) split_rows: bool,
 }
 
 /// Standing places to be held.

@@ -11,7 +11,7 @@ async fn a_hold_names_one_to_six_different_seats_of_its_event() {
     let stage = Stage::set().await;
     let hold = |body: &Value| stage.ada.client.post(&stage.path("/holds"), body).key(&fresh_key());
     let seats = |seats: &[&str]| hold(&json!({ "seats": seats }));
-    let cases: [(Value, &[&str]); 18] = [
+    let cases: [(Value, &[&str]); 15] = [
         (json!({}), &["/seats"]),
         (json!({ "seats": [] }), &["/seats"]),
         (json!({ "seats": null }), &["/seats"]),
@@ -27,9 +27,6 @@ async fn a_hold_names_one_to_six_different_seats_of_its_event() {
         (json!({ "seats": ["A-2\u{0}"] }), &["/seats/0"]),
         (json!({ "ga": [{ "ga_area": "Floor", "quantity": 1 }] }), &["/ga/0/ga_area"]),
         (json!({ "ga": [{ "ga_area": "Floor", "quantity": 1 }], "seats": ["A-2"] }), &["/ga/0/ga_area"]),
-        (json!({ "best_available": { "quantity": 2 } }), &["/best_available"]),
-        (json!({ "best_available": { "quantity": 2 }, "seats": ["A-2"] }), &["/best_available"]),
-        (json!({ "best_available": 1, "ga": 1 }), &["/ga"]),
         (json!({ "ga": [], "seats": ["A-2"] }), &["/ga"]),
     ];
     for (body, places) in cases {
@@ -45,6 +42,57 @@ async fn a_hold_names_one_to_six_different_seats_of_its_event() {
     assert_eq!(problem["seats"], json!(["A-1"]));
     let problem = stage.refuses(seats(&many[4..10]), 409, "account-limit", &[]).await;
     assert_eq!((&problem["limit"], &problem["in_use"]), (&json!(6), &json!(1)));
+    stage.finish().await;
+}
+
+#[tokio::test]
+async fn a_wish_for_the_best_seats_is_one() {
+    let stage = Stage::set().await;
+    let hold = |body: &Value| stage.ada.client.post(&stage.path("/holds"), body).key(&fresh_key());
+    let best = |best: Value| hold(&json!({ "best_available": best }));
+    let quantity = "/best_available/quantity";
+    let cases: [(Value, &[&str]); 18] = [
+        (json!({}), &[quantity]),
+        (json!(2), &["/best_available"]),
+        (json!([{ "quantity": 2 }]), &["/best_available/0"]),
+        (json!({ "quantity": null }), &[quantity]),
+        (json!({ "quantity": 0 }), &[quantity]),
+        (json!({ "quantity": -1 }), &[quantity]),
+        (json!({ "quantity": 1.5 }), &[quantity]),
+        (json!({ "quantity": "1" }), &[quantity]),
+        (json!({ "quantity": 1u64 << 32 }), &[quantity]),
+        (json!({ "quantity": 1, "price_level": "Gold" }), &["/best_available/price_level"]),
+        (json!({ "quantity": 1, "price_level": "stalls" }), &["/best_available/price_level"]),
+        (json!({ "quantity": 1, "price_level": 0 }), &["/best_available/price_level"]),
+        (json!({ "quantity": 1, "section": "" }), &["/best_available/section"]),
+        (
+            json!({ "quantity": 1, "section": "Z", "price_level": "" }),
+            &["/best_available/price_level", "/best_available/section"],
+        ),
+        (json!({ "quantity": 1, "accessible": "yes" }), &["/best_available/accessible"]),
+        (json!({ "quantity": 1, "split_rows": 1 }), &["/best_available/split_rows"]),
+        (json!({ "quantity": 1, "row": "A" }), &["/best_available/row"]),
+        (json!({ "quantity": 1, "allocation": 1 }), &["/best_available/allocation"]),
+    ];
+    for (body, places) in cases {
+        stage.faulty(best(body), places).await;
+    }
+    let both = json!({ "best_available": { "quantity": 2 }, "seats": ["A-2"] });
+    stage.faulty(hold(&both), &["/best_available"]).await;
+    let none = json!({ "best_available": { "quantity": 2 }, "seats": [] });
+    stage.faulty(hold(&none), &["/best_available"]).await;
+    let places =
+        json!({ "best_available": { "quantity": 2 }, "ga": [{ "ga_area": "Floor", "quantity": 1 }] });
+    stage.faulty(hold(&places), &["/best_available"]).await;
+    for many in [7, 50, 51, 1u64 << 31, u64::from(u32::MAX)] {
+        let problem = stage.refuses(best(json!({ "quantity": many })), 422, "too-many-seats", &[]).await;
+        assert_eq!(problem["limit"], 6, "{problem}");
+    }
+    let problem = stage.refuses(best(json!({ "quantity": 6 })), 409, "account-limit", &[]).await;
+    assert_eq!((&problem["limit"], &problem["in_use"]), (&json!(6), &json!(1)));
+    // Nobody can be in a wheelchair here.
+    let accessible = best(json!({ "quantity": 1, "accessible": true }));
+    stage.refuses(accessible, 409, "not-enough-available", &[]).await;
     stage.finish().await;
 }
 

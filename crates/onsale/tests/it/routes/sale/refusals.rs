@@ -72,7 +72,7 @@ async fn each_refusal_has_its_code_and_says_what_stood_in_the_way() {
         (json!({ "seats": "A-4" }), "/seats"),
         (json!({ "seats": [4] }), "/seats/0"),
         (json!({ "ga": [{ "ga_area": "floor", "quantity": 1 }] }), "/ga/0/ga_area"),
-        (json!({ "best_available": { "quantity": 2 } }), "/best_available"),
+        (json!({ "best_available": { "quantity": 0 } }), "/best_available/quantity"),
     ] {
         let refused = ben.client.post(&format!("{path}/holds"), &body).key(&fresh_key()).await;
         let refused = refused.problem(422, "validation-failed");
