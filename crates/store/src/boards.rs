@@ -1,8 +1,8 @@
 //! Boards that are kept between batches, so that a wish for the best seats doesn't read a hall.
 //!
 //! A board is used at the very version that is stored, and at no other. One that is behind takes in the log, when that is less
-//! than reading all seats again. What a batch has changed is kept once it is committed: until then the snapshot has the board, and
-//! a batch that fails loses it.
+//! than reading all seats again. What a batch has changed is kept once it is committed: until then the snapshot has the board,
+//! and a batch that fails loses it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -35,7 +35,8 @@ pub const RESTART_TIMEOUT_FORCED: Duration = Duration::from_millis(200);
 pub const WRITER_CACHE_KIB: i64 = 64 * 1_024;
 /// Price tables kept in memory; one is a few numbers.
 pub const PRICE_TABLES_MAX: usize = 4_096;
-/// Seats on the boards that a writer keeps, of all its events: some 30 bytes each, and enough for the largest hall and some others.
+/// Seats on the boards that a writer keeps, of all its events: some 30 bytes each. Enough for the largest hall and some
+/// others.
 pub const BOARD_SEATS_MAX: usize = 1_500_000;
 /// Entries of the log that a board which is behind takes in. Past this it costs as much to read the seats anew.
 pub const BOARD_ENTRIES_MAX: u64 = 2_000;

@@ -51,7 +51,7 @@ const CORE_USES: &[(&str, &str)] = &[
     ("decide/places", "event ga hold id refusal snapshot time"),
     (
         "decide/hold",
-        "command decide/access decide/books decide/places event ga hold id log order reconcile refusal seat_map snapshot time",
+        "best_available command decide/access decide/books decide/places event ga hold id log order reconcile refusal seat_map snapshot time",
     ),
     (
         "decide/checkout",
