@@ -13,7 +13,7 @@ use crate::id::{
 };
 use crate::idempotency::{KeyRecord, RequestKey, StoredAnswer};
 use crate::manifest::Manifest;
-use crate::reconcile::{Callback, CaseAction, Verdict};
+use crate::reconcile::{About, Callback, CaseAction, CaseKind, Reconciled, Verdict};
 use crate::refund::RefundPart;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
@@ -244,6 +244,31 @@ pub enum Command {
     },
     /// Shows a ticket at a gate.
     ScanTicket(Showing),
+    /// Compares an attempt with what the provider said of it when it was asked for its books.
+    Reconcile {
+        /// The attempt.
+        attempt: OperationId,
+        /// What was read; `None` when the provider knows no such object.
+        observation: Option<Observation>,
+        /// When the attempt's operations had last moved before the provider was asked.
+        as_of: Timestamp,
+    },
+    /// Keeps a question, unless it is kept already.
+    OpenCase {
+        /// What it is about.
+        about: About,
+        /// What kind of question.
+        kind: CaseKind,
+        /// What was seen.
+        evidence: String,
+    },
+    /// Closes a question by proof.
+    SettleCase {
+        /// Which.
+        case: CaseId,
+        /// What has settled it.
+        proof: String,
+    },
     /// Acts on a case.
     ResolveCase {
         /// Which case.
@@ -344,7 +369,11 @@ impl Command {
             Command::ReissueTicket { ticket, .. } => ticket.event(),
             Command::ScanTicket(showing) => showing.ticket.event(),
             Command::BeginRefund { order, .. } => order.event(),
-            Command::ResolveCase { case, .. } => case.event(),
+            Command::ResolveCase { case, .. } | Command::SettleCase { case, .. } => case.event(),
+            Command::Reconcile { attempt, .. } | Command::OpenCase { about: About::Attempt(attempt), .. } => {
+                attempt.event()
+            }
+            Command::OpenCase { about: About::Object(event, _), .. } => *event,
         }
     }
 }
@@ -413,6 +442,17 @@ pub enum Outcome {
     TicketReissued,
     /// The gate has its answer.
     TicketScanned(Scanned),
+    /// The attempt is compared.
+    Reconciled(Reconciled),
+    /// The question is kept.
+    CaseKept {
+        /// Which it is.
+        case: CaseId,
+        /// Whether it is new.
+        opened: bool,
+    },
+    /// The question is closed, or was.
+    CaseSettled,
     /// The case was acted upon.
     CaseActed,
     /// It was decided against.

@@ -11,6 +11,7 @@ mod ga;
 pub(crate) mod hold;
 pub(crate) mod observe;
 mod places;
+mod reconcile;
 mod refund;
 mod sale;
 mod ticket;
@@ -82,6 +83,13 @@ pub(crate) fn decide(state: &mut Snapshot, request: &Request, now: Timestamp) ->
             ticket::reissue(state, *ticket, *generation, actor)
         }
         Command::ScanTicket(showing) => ticket::scan(state, showing, now),
+        Command::Reconcile { attempt, observation, as_of } => {
+            reconcile::reconcile(state, *attempt, observation.as_ref(), *as_of, now, seed)
+        }
+        Command::OpenCase { about, kind, evidence } => {
+            reconcile::open_case(state, about, *kind, evidence, now, seed)
+        }
+        Command::SettleCase { case, proof } => reconcile::settle_case(state, *case, proof, now),
         Command::ResolveCase { case, action, note, actor } => {
             case::resolve(state, *case, *action, note, actor, now, seed)
         }

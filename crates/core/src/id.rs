@@ -165,6 +165,19 @@ ids! {
     TicketId "tkt_";
 }
 
+impl CaseId {
+    /// The id of the question about an object that is no attempt of ours. It follows from the object's name, so that whoever
+    /// finds the object, and however often, finds the same question.
+    pub fn about(event: EventNo, subject: &str) -> CaseId {
+        // FNV-1a: not a secret, only the same each time.
+        let hashed = subject.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+            (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+        });
+        let of_event = 0xff_ffff_u128 << 56;
+        CaseId((hashed & !of_event) | (u128::from(event.0) << 56 & of_event))
+    }
+}
+
 const DIGITS: usize = 26;
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz"; // Crockford's base 32
 
@@ -209,6 +222,16 @@ mod tests {
         assert_eq!(HoldId(u128::MAX).to_string().parse(), Ok(HoldId(u128::MAX)));
         // The command line shows it to whoever has mistyped an id.
         assert!(NotAnId.to_string().contains("not an id"), "{NotAnId}");
+    }
+
+    #[test]
+    fn the_question_about_an_object_has_one_id_in_each_event() {
+        let about = CaseId::about(EventNo(7), "pi_1");
+        assert_eq!((about, about.event()), (CaseId::about(EventNo(7), "pi_1"), EventNo(7)));
+        for other in [CaseId::about(EventNo::HOUSE, "pi_1"), CaseId::about(EventNo(7), "pi_2")] {
+            assert_ne!(about, other);
+        }
+        assert_eq!(about.to_string().parse(), Ok(about));
     }
 
     /// An id says which event's rows it is about, so the largest number must come back whole.

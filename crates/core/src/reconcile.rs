@@ -58,6 +58,8 @@ pub struct Case {
     pub order: Option<OrderId>,
     /// The attempt in question.
     pub operation: Option<OperationId>,
+    /// The provider's object in question, where it is no attempt of ours.
+    pub subject: Option<String>,
     /// When it arose.
     pub opened_at: Timestamp,
     /// What was seen, in a sentence.
@@ -102,6 +104,14 @@ pub enum CaseKind {
     VoidFailed,
     /// Money taken could not be given back.
     RefundFailed,
+    /// A payment that has money here, and that the provider doesn't know.
+    MissingAtProvider,
+    /// The provider has given back more or less than the books say.
+    RefundMismatch,
+    /// The provider's object stands where, by the books, it can't.
+    StateMismatch,
+    /// Paid, and without its tickets for too long.
+    TicketsMissing,
 }
 
 impl CaseKind {
@@ -118,8 +128,39 @@ impl CaseKind {
             CaseKind::CaptureFailed => "capture_failed",
             CaseKind::VoidFailed => "void_failed",
             CaseKind::RefundFailed => "refund_failed",
+            CaseKind::MissingAtProvider => "missing_at_provider",
+            CaseKind::RefundMismatch => "refund_mismatch",
+            CaseKind::StateMismatch => "state_mismatch",
+            CaseKind::TicketsMissing => "tickets_missing",
         }
     }
+}
+
+/// What a case is opened about from outside a payment's own way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum About {
+    /// An object of the provider's that is no attempt of ours; the event that it claims, or the house.
+    Object(EventNo, String),
+    /// An attempt of ours.
+    Attempt(OperationId),
+}
+
+/// What came of comparing an attempt with the provider's word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reconciled {
+    /// Both agree, or a worker is about to make them.
+    Agreed,
+    /// The provider was ahead: the books have moved.
+    Moved,
+    /// They differ.
+    Differs {
+        /// The question.
+        case: CaseId,
+        /// Whether it is new.
+        opened: bool,
+    },
+    /// The books have moved since the provider was asked: it is to be asked again.
+    Overtaken,
 }
 
 /// Whether a case is still a question.

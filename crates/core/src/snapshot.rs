@@ -19,7 +19,7 @@ use crate::log::{LogEntry, LogKind};
 use crate::manifest::Manifest;
 use crate::order::Order;
 use crate::payment::{Operation, OperationKind};
-use crate::reconcile::{Callback, Case, CaseStatus};
+use crate::reconcile::{About, Callback, Case, CaseStatus};
 use crate::refund::Refund;
 use crate::seat_map::{Seat, SeatStatus};
 use crate::ticket::{Scan, Ticket};
@@ -279,6 +279,9 @@ impl Snapshot {
                 self.want(Need::Callback(callback.provider_event_id.as_str().into()));
                 if let Some(reference) = &callback.reference {
                     self.want(Need::Reference(reference.as_str().into()));
+                    if event == EventNo::HOUSE {
+                        self.want(Need::Case(CaseId::about(event, reference)));
+                    }
                 }
                 if let Some(observation) = observation {
                     self.want(Need::Reference(observation.reference.as_str().into()));
@@ -287,7 +290,19 @@ impl Snapshot {
                     }
                 }
             }
-            Command::ResolveCase { case, .. } => self.want(Need::Case(*case)),
+            Command::Reconcile { attempt, observation, .. } => {
+                self.want(Need::Operation(*attempt));
+                if let Some(observation) = observation {
+                    self.want(Need::Reference(observation.reference.as_str().into()));
+                }
+            }
+            Command::OpenCase { about: About::Attempt(attempt), .. } => self.want(Need::Operation(*attempt)),
+            Command::OpenCase { about: About::Object(event, name), .. } => {
+                self.want(Need::Case(CaseId::about(*event, name)));
+            }
+            Command::ResolveCase { case, .. } | Command::SettleCase { case, .. } => {
+                self.want(Need::Case(*case))
+            }
         }
     }
 

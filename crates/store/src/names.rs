@@ -78,7 +78,8 @@ named! {
         LateSuccess "late_success", SurplusAuthorization "surplus_authorization", AmountMismatch "amount_mismatch",
         CallbackConflict "callback_conflict", OrphanPayment "orphan_payment", InDoubt "in_doubt",
         PaymentUnknown "payment_unknown", CaptureFailed "capture_failed", VoidFailed "void_failed",
-        RefundFailed "refund_failed",
+        RefundFailed "refund_failed", MissingAtProvider "missing_at_provider", RefundMismatch "refund_mismatch",
+        StateMismatch "state_mismatch", TicketsMissing "tickets_missing",
     }
     Verdict "a verdict" {
         Applied "applied", Duplicate "duplicate", Stale "stale", Conflict "conflict",

@@ -37,7 +37,7 @@ pub(crate) const ORDER: &str = "order_id, hold_id, account_id, amount_minor, cur
 pub(crate) const OPERATION: &str = "operation_id, order_id, seq, kind, status, target, reference, amount_minor, currency, \
      payment_method_token, next_action_url, failure_code, created_at, updated_at, due_at, tries, base_minor";
 pub(crate) const CASE: &str = "case_id, kind, order_id, operation_id, opened_at, evidence, status, owner, next_check_at, \
-     action, note, actor, acted_at";
+     action, note, actor, acted_at, subject";
 pub(crate) const CALLBACK: &str = "provider_event_id, digest, kind, reference, claimed_order, verdict, received_at, due_at, case_id, event_no";
 pub(crate) const KEY: &str = "key, digest, answer, created_at";
 pub(crate) const AREA: &str = "position, capacity, price_level";
@@ -199,6 +199,7 @@ pub(crate) fn case(row: &Row<'_>) -> Parsed<Case> {
         kind: row.word(1)?,
         order: row.id_or_none(2)?,
         operation: row.id_or_none(3)?,
+        subject: row.string_or_none(13)?,
         opened_at: time(row, 4)?,
         evidence: row.string(5)?,
         status: row.word::<CaseStatus>(6)?,

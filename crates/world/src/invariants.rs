@@ -215,6 +215,9 @@ fn open_case(world: &World, case: &Case) {
         CaseKind::PaymentUnknown => waits,
         // What contradicts the books stays a question until a person has answered it.
         CaseKind::CallbackConflict | CaseKind::OrphanPayment => true,
+        // Only the provider's books can say.
+        CaseKind::MissingAtProvider | CaseKind::RefundMismatch | CaseKind::StateMismatch => true,
+        CaseKind::TicketsMissing => pays(world, attempt),
         // It may pay for seats, and its money is yet to come, or has come short.
         CaseKind::CaptureFailed | CaseKind::AmountMismatch => waits || !ended,
         CaseKind::LateSuccess

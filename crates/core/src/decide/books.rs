@@ -17,6 +17,9 @@ use crate::time::Timestamp;
 use super::hold::order_after;
 use super::places::{self, Were};
 
+/// Who owns a case that no person has acted upon.
+const WORKER: &str = "worker";
+
 /// The order's attempt whose answer is still to come. There is at most one.
 pub(super) fn open_attempt(state: &Snapshot, order: Option<OrderId>) -> Option<&Operation> {
     let is_open = |o: &&Operation| o.kind == OperationKind::Authorize && o.status.is_live();
@@ -360,15 +363,42 @@ pub(super) fn add_case(
         kind,
         order,
         operation,
+        subject: None,
         opened_at: now,
         evidence,
         status: CaseStatus::Open,
-        owner: "worker".to_owned(),
+        owner: WORKER.to_owned(),
         next_check_at: now,
         resolution: None,
     };
     state.cases.insert(id, case);
     state.append(id.event(), LogKind::CaseOpened { case: id, kind, order });
+}
+
+/// Keeps the question about a provider's object that is no attempt of ours; whether it is new. One that was answered comes back
+/// only when it was answered by a proof that doesn't hold any more: what a person has dismissed stays so.
+pub(super) fn ask_about(
+    state: &mut Snapshot,
+    event: EventNo,
+    kind: CaseKind,
+    subject: &str,
+    evidence: String,
+    now: Timestamp,
+) -> (CaseId, bool) {
+    let id = CaseId::about(event, subject);
+    match state.cases.get(&id).map(|case| (case.status, case.owner == WORKER)) {
+        None => {
+            add_case(state, id, kind, None, None, evidence, now);
+            state.cases.change(&id).subject = Some(subject.to_owned());
+        }
+        Some((CaseStatus::Closed, true)) => {
+            let case = state.cases.change(&id);
+            (case.status, case.resolution, case.next_check_at) = (CaseStatus::Open, None, now);
+            state.append(event, LogKind::CaseOpened { case: id, kind, order: None });
+        }
+        Some(_) => return (id, false),
+    }
+    (id, true)
 }
 
 /// Closes the case of a payment that nobody could place and that has found its order; whether it was that.
@@ -398,8 +428,8 @@ pub(super) fn close_cases(
     }
 }
 
-fn proof(note: &str, at: Timestamp) -> Resolution {
-    Resolution { action: "proof".to_owned(), note: note.to_owned(), actor: "worker".to_owned(), at }
+pub(super) fn proof(note: &str, at: Timestamp) -> Resolution {
+    Resolution { action: "proof".to_owned(), note: note.to_owned(), actor: WORKER.to_owned(), at }
 }
 
 /// Closes one case.

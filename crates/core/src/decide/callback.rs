@@ -2,7 +2,7 @@
 
 use crate::command::Outcome;
 use crate::gateway::Observation;
-use crate::id::{CaseId, OperationId, OrderId, Seed};
+use crate::id::{CaseId, EventNo, OperationId, OrderId, Seed};
 use crate::limits::{PARKED_MS_MAX, PARKED_RETRY_MS};
 use crate::reconcile::{Callback, CaseKind, Verdict};
 use crate::refusal::Refusal;
@@ -94,11 +94,19 @@ pub(super) fn judge(
         && case.is_none()
         && now.since_ms(received_at) >= PARKED_MS_MAX
     {
-        let id: CaseId = seed.mint();
         let what = callback.reference.as_deref().unwrap_or("no payment");
         let evidence = format!("{key} ({}) speaks of {what}, which is no payment of ours", callback.kind);
-        books::add_case(state, id, CaseKind::OrphanPayment, None, None, evidence, now);
-        case = Some(id);
+        // The reconciler may have found the same payment in the provider's list.
+        case = Some(match &callback.reference {
+            Some(reference) if event == EventNo::HOUSE => {
+                books::ask_about(state, event, CaseKind::OrphanPayment, reference, evidence, now).0
+            }
+            _ => {
+                let id: CaseId = seed.mint();
+                books::add_case(state, id, CaseKind::OrphanPayment, None, None, evidence, now);
+                id
+            }
+        });
     }
     let due_at = match verdict {
         Verdict::Parked if case.is_none() => now.plus_ms(PARKED_RETRY_MS),

@@ -7,6 +7,7 @@ mod checkout;
 mod hold;
 mod money;
 mod payment;
+mod reconcile;
 mod sale;
 mod ticket;
 mod timelines;

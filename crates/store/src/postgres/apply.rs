@@ -388,6 +388,7 @@ fn cases(snapshot: &Snapshot) -> [Rows<'_>; 2] {
                 note,
                 actor,
                 acted_at,
+                after.subject.as_deref(),
             ]);
             continue;
         };

@@ -10,7 +10,7 @@ use onsale_core::id::{CaseId, EventNo, HoldId, OperationId, OrderId, Seed};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::money::{Currency, Money};
 use onsale_core::payment::{Operation, OperationKind};
-use onsale_core::reconcile::{Callback, CaseAction, Verdict};
+use onsale_core::reconcile::{About, Callback, CaseAction, CaseKind, Verdict};
 use onsale_core::time::Timestamp;
 
 use super::words::{Words, is_name};
@@ -30,6 +30,7 @@ impl Page {
         let (mut key, mut name) = (None, None);
         let command = match words.next() {
             "callback" => self.callback(&mut words),
+            "list" => self.list(&mut words),
             "operator" => self.operator(&mut words),
             "worker" => self.worker(&mut words),
             "gate" => self.gate(&mut words),
@@ -244,6 +245,35 @@ impl Page {
         }
         seen.reference = named;
         seen
+    }
+
+    /// A look at the provider's books: `list o1 says authorized ...`, `list o1 misses`, `list stale o1 says captured`, and of an
+    /// object that is nobody's: `list finds pi_9`, `list settles pi_9`.
+    fn list(&self, words: &mut Words<'_>) -> Command {
+        if words.take("finds") {
+            let about = About::Object(EventNo::HOUSE, words.next().to_owned());
+            return Command::OpenCase {
+                about,
+                kind: CaseKind::OrphanPayment,
+                evidence: "it has money".to_owned(),
+            };
+        }
+        if words.take("settles") {
+            let case = CaseId::about(EventNo::HOUSE, words.next());
+            return Command::SettleCase { case, proof: "it has found its order".to_owned() };
+        }
+        let is_stale = words.take("stale");
+        let attempt = self.attempt(words.next());
+        let on_it = |o: &&&Operation| o.attempt() == attempt.id;
+        let moved_at =
+            self.world.operations_of(attempt.order).iter().filter(on_it).map(|o| o.updated_at).max();
+        let as_of = if is_stale { Timestamp::ZERO } else { moved_at.expect("an attempt is one of them") };
+        let observation = match words.next() {
+            "says" => Some(self.observation(Some(attempt.id), None, words)),
+            "misses" => None,
+            other => panic!("the provider's list {other} what?"),
+        };
+        Command::Reconcile { attempt: attempt.id, observation, as_of }
     }
 
     /// `callback ev1 about pi_1 [of o1] [claims o2] [content x] [at house|hall|nowhere]

@@ -5,7 +5,7 @@ use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::{CaseId, HoldId, OrderId, SeatOrdinal};
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationStatus, PaymentStatus};
-use onsale_core::reconcile::{Case, CaseStatus, Verdict};
+use onsale_core::reconcile::{Case, CaseStatus, Reconciled, Verdict};
 use onsale_core::refusal::Refusal;
 use onsale_core::seat_map::SeatStatus;
 
@@ -54,6 +54,14 @@ impl Page {
                 format!("{effect}{send}")
             }
             Outcome::Judged(verdict) => verdict_text(*verdict).to_owned(),
+            Outcome::Reconciled(reconciled) => match reconciled {
+                Reconciled::Agreed => "agreed".to_owned(),
+                Reconciled::Moved => "moved".to_owned(),
+                Reconciled::Overtaken => "overtaken".to_owned(),
+                Reconciled::Differs { case, opened } => self.kept(*case, *opened),
+            },
+            Outcome::CaseKept { case, opened } => self.kept(*case, *opened),
+            Outcome::CaseSettled => "settled".to_owned(),
             Outcome::CaseActed => "acted".to_owned(),
             Outcome::TicketsIssued => "issued".to_owned(),
             Outcome::TicketsNotDue => "no tickets".to_owned(),
@@ -67,6 +75,10 @@ impl Page {
             Outcome::Refused(refusal) => self.refusal_text(refusal),
         };
         said + again
+    }
+
+    fn kept(&self, case: CaseId, opened: bool) -> String {
+        format!("{} {}", self.world.cases[&case].kind.as_str(), if opened { "opened" } else { "again" })
     }
 
     fn refusal_text(&self, refusal: &Refusal) -> String {

@@ -84,6 +84,7 @@ insert! {
     CASES_NEW into "cases" (
         "case_id" Id, "event_no" Int4, "kind" Text, "order_id" Id, "operation_id" Id, "opened_at" Int8, "evidence" Text,
         "status" Text, "owner" Text, "next_check_at" Int8, "action" Text, "note" Text, "actor" Text, "acted_at" Int8,
+        "subject" Text,
     );
     CALLBACKS_NEW into "callbacks" (
         "provider_event_id" Text, "event_no" Int4, "digest" Id, "kind" Text, "reference" Text, "claimed_order" Id, "verdict" Text,

@@ -19,8 +19,8 @@ pub(super) fn case(db: &Connection, before: Option<&Case>, after: &Case) -> Resu
     let Some(before) = before else {
         let mut statement = db.prepare_cached(
             "INSERT INTO cases (case_id, event_no, kind, order_id, operation_id, opened_at, evidence, status, owner,
-               next_check_at, action, note, actor, acted_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+               next_check_at, action, note, actor, acted_at, subject)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?;
         let count = statement.execute(params![
             after.id.0.to_be_bytes(),
@@ -37,6 +37,7 @@ pub(super) fn case(db: &Connection, before: Option<&Case>, after: &Case) -> Resu
             acted.1,
             acted.2,
             acted.3,
+            after.subject,
         ])?;
         return one("cases", count);
     };
