@@ -10,6 +10,7 @@
 
 mod answer;
 mod api;
+mod balance;
 mod books;
 mod calls;
 mod control;

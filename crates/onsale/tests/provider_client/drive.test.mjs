@@ -235,6 +235,30 @@ test('refunds show on the charge', async () => {
   assert.equal(expanded.latest_charge.refunded, true);
 });
 
+test('the balance has an entry for what was taken and what was given back, with fees', async () => {
+  const intent = await authorized();
+  await stripe.paymentIntents.capture(intent.id);
+  const refund = await stripe.refunds.create({ payment_intent: intent.id, amount: 1000, metadata: { operation_id: 'op_2' } });
+  const { data } = await stripe.balanceTransactions.list({ limit: 2, expand: ['data.source'] });
+  const [back, taken] = data;
+  assert.deepEqual([taken.object, taken.type, taken.reporting_category], ['balance_transaction', 'charge', 'charge']);
+  // 1.5 % of 4250 is 63.75, and 25.
+  assert.deepEqual([taken.amount, taken.fee, taken.net, taken.currency], [4250, 89, 4161, 'eur']);
+  assert.deepEqual(taken.fee_details.map(({ amount, type }) => [amount, type]), [[89, 'stripe_fee']]);
+  assert.ok(taken.available_on > taken.created);
+  assert.deepEqual([taken.source.payment_intent, taken.source.metadata], [intent.id, intent.metadata]);
+  assert.deepEqual([back.type, back.amount, back.fee, back.net], ['refund', -1000, 0, -1000]);
+  assert.deepEqual([back.source.id, back.source.payment_intent], [refund.id, intent.id]);
+  assert.deepEqual(back.source.metadata, { operation_id: 'op_2' });
+
+  const bare = await stripe.balanceTransactions.list({ limit: 1 });
+  assert.deepEqual([bare.data[0].source, bare.has_more], [refund.id, true]);
+  const next = await stripe.balanceTransactions.list({ limit: 1, starting_after: back.id });
+  assert.equal(next.data[0].id, taken.id);
+  const future = await stripe.balanceTransactions.list({ created: { gte: taken.created + 3600 } });
+  assert.deepEqual(future.data, []);
+});
+
 test('lists are newest first, paged, and cut by time', async () => {
   const made = [];
   for (let i = 0; i < 5; i += 1) made.push((await stripe.paymentIntents.create(asked())).id);

@@ -118,6 +118,7 @@ async fn route(
             let said = match (method, segments) {
                 ("GET", ["v1", "payment_intents"]) => lists::intents(shared, query()?, path)?,
                 ("GET", ["v1", "refunds"]) => lists::refunds(shared, query()?, path)?,
+                ("GET", ["v1", "balance_transactions"]) => lists::balance(shared, query()?, path)?,
                 ("GET", ["v1", "events"]) => lists::events(shared, query()?, path)?,
                 ("GET", ["v1", "events", id]) => lists::event(shared, id)?,
                 ("POST", ["_sim", "script"]) => control::script(shared, body)?,
@@ -139,7 +140,7 @@ async fn route(
         },
         call,
         fingerprint: form.fingerprint(path),
-        expand_charge: calls::expand_charge(&form, "latest_charge")?,
+        expand_charge: calls::expand_one(&form, "latest_charge")?,
     };
     match shared.operate(request).await {
         Answer::Reply(reply) => Ok(Said::reply(&reply, false, shared)),

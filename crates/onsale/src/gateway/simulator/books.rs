@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::{Answer, Reply};
+use super::balance::Entry;
 use super::error::ApiError;
 use super::events::{Event, Events};
 use super::idempotency::{Arrival, Keys};
@@ -26,6 +27,8 @@ pub(super) struct Books {
     /// In order of creation.
     pub(super) refunds: Vec<Arc<Refund>>,
     pub(super) refunds_of_intent: HashMap<usize, Vec<usize>>,
+    /// In order of creation.
+    pub(super) balance: Vec<Arc<Entry>>,
     pub(super) events: Events,
     pub(super) script: Script,
     pub(super) log: Log,
@@ -59,6 +62,7 @@ impl Books {
             intent_index: HashMap::new(),
             refunds: Vec::new(),
             refunds_of_intent: HashMap::new(),
+            balance: Vec::new(),
             events: Events::default(),
             script: Script::default(),
             log: Log::default(),
@@ -177,6 +181,9 @@ impl Books {
     ) -> Arc<Intent> {
         let intent = Arc::new(intent);
         self.intents[place] = intent.clone();
+        if transition == Transition::Succeeded {
+            self.balance.push(Entry::charge(&intent, second));
+        }
         let event = Arc::new(Event {
             id: self.ids.mint("evt_").into(),
             transition,

@@ -115,8 +115,8 @@ pub(super) fn query(form: Form, intent_id: &str) -> Result<(Form, Call), ApiErro
     Ok((form, Call::Query { intent_id: intent_id.to_owned() }))
 }
 
-/// Whether the charge is to come whole; `data.latest_charge` is the word for it in a list.
-pub(super) fn expand_charge(form: &Form, expandable: &str) -> Result<bool, ApiError> {
+/// Whether what a member names is to come whole, such as the charge of an intent.
+pub(super) fn expand_one(form: &Form, expandable: &str) -> Result<bool, ApiError> {
     let mut expand = false;
     for wanted in form.list("expand") {
         if wanted != expandable {

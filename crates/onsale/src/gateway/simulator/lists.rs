@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::balance::{self, Entry};
 use super::books::Books;
-use super::calls::{Paging, expand_charge, paging};
+use super::calls::{Paging, expand_one, paging};
 use super::error::ApiError;
 use super::events::{Event, Wanted};
 use super::form::Form;
@@ -14,7 +15,7 @@ use super::server::Shared;
 /// `GET /v1/payment_intents`.
 pub(super) fn intents(shared: &Shared, query: Form, url: &str) -> Result<Vec<u8>, ApiError> {
     let query = query.only("created expand limit starting_after")?;
-    let (paging, expand) = (paging(&query)?, expand_charge(&query, "data.latest_charge")?);
+    let (paging, expand) = (paging(&query)?, expand_one(&query, "data.latest_charge")?);
     let (found, has_more) = shared.transact(|books, _| page_of_intents(books, &paging)).0?;
     let base = &*shared.authentication_base;
     let data = found.iter().map(|intent| objects::intent(intent, expand, base)).collect();
@@ -53,6 +54,15 @@ pub(super) fn refunds(shared: &Shared, query: Form, url: &str) -> Result<Vec<u8>
     Ok(objects::render(&Page { object: "list", url, has_more, data }))
 }
 
+/// `GET /v1/balance_transactions`.
+pub(super) fn balance(shared: &Shared, query: Form, url: &str) -> Result<Vec<u8>, ApiError> {
+    let query = query.only("created expand limit starting_after")?;
+    let (paging, expand) = (paging(&query)?, expand_one(&query, "data.source")?);
+    let (found, has_more) = shared.transact(|books, _| page(books.balance.iter().rev(), &paging)).0?;
+    let data = found.iter().map(|entry| balance::object(entry, expand)).collect();
+    Ok(objects::render(&Page { object: "list", url, has_more, data }))
+}
+
 /// `GET /v1/events`.
 pub(super) fn events(shared: &Shared, query: Form, url: &str) -> Result<Vec<u8>, ApiError> {
     let query = query.only("created limit starting_after type types")?;
@@ -81,6 +91,15 @@ trait Listed {
 }
 
 impl Listed for Refund {
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn created(&self) -> i64 {
+        self.created
+    }
+}
+
+impl Listed for Entry {
     fn id(&self) -> &str {
         &self.id
     }

@@ -74,7 +74,7 @@ pub(super) fn intent<'a>(
 }
 
 /// The charge of an intent that was approved.
-fn charge(intent: &Intent) -> ChargeObject<'_> {
+pub(super) fn charge(intent: &Intent) -> ChargeObject<'_> {
     let origin = &*intent.origin;
     let created = intent.charged_at.unwrap_or(origin.created);
     let captured = intent.amount_received > 0;
@@ -105,7 +105,7 @@ fn charge(intent: &Intent) -> ChargeObject<'_> {
 }
 
 /// A refund.
-pub(super) fn refund(refund: &Refund) -> impl Serialize + '_ {
+pub(super) fn refund(refund: &Refund) -> RefundObject<'_> {
     RefundObject {
         id: &refund.id,
         object: "refund",
@@ -245,7 +245,7 @@ struct Redirect<'a> {
 }
 
 #[derive(Serialize)]
-struct ChargeObject<'a> {
+pub(super) struct ChargeObject<'a> {
     id: Option<String>,
     object: &'static str,
     amount: i64,
@@ -278,7 +278,7 @@ struct CardDetails {
 }
 
 #[derive(Serialize)]
-struct RefundObject<'a> {
+pub(super) struct RefundObject<'a> {
     id: &'a str,
     object: &'static str,
     amount: i64,

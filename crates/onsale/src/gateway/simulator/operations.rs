@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::Reply;
+use super::balance::Entry;
 use super::books::Books;
 use super::error::ApiError;
 use super::intent::{CaptureMethod, Intent, Metadata, Origin, Refund, Refusal, Status};
@@ -264,6 +265,9 @@ impl Books {
         });
         self.refunds_of_intent.entry(place).or_default().push(self.refunds.len());
         self.refunds.push(refund.clone());
+        if !declined {
+            self.balance.push(Entry::refund(&refund));
+        }
         Ok(Reply::Refund(refund))
     }
 
