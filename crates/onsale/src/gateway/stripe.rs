@@ -6,6 +6,7 @@
 
 mod amounts;
 mod callback;
+mod lists;
 mod objects;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use onsale_core::money::Money;
 use onsale_store::fail_point;
 
 pub(crate) use callback::{CallbackError, CallbackEvent};
+pub(crate) use lists::{BalanceLine, Listed, Page};
 use objects::Refund;
 use transport::{ANSWER_BYTES_MAX, Done, NotDone, Reply, Transport};
 

@@ -1,5 +1,6 @@
 //! The adapter against a stub that answers what it was told and remembers what it was asked.
 
+mod lists;
 mod spent_keys;
 
 use std::collections::VecDeque;

@@ -19,6 +19,9 @@ const VERSION: &str = "2026-10-28.endive";
 /// Largest answer read that is about one object.
 pub(super) const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
+/// Largest answer read that is a page of a list: a hundred objects of some kilobytes each.
+pub(super) const LIST_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// Connections to the provider, and the right to use them. Clones share both.
 #[derive(Clone)]
 pub(super) struct Transport {
