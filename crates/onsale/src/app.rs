@@ -21,6 +21,7 @@ use crate::follow::Followers;
 use crate::gateway::stripe::Stripe;
 use crate::http::listener::ConnectionStats;
 use crate::metrics::Metrics;
+use crate::reconcile::schedule::Plan;
 use crate::tickets::barcode::Signer;
 
 /// How long a caller's command may wait for the writer: longer than any healthy queue, shorter than a client's
@@ -50,6 +51,8 @@ pub(crate) struct App {
     pub(crate) payments_at_once: usize,
     /// Operations being worked on in this process.
     pub(crate) in_flight: crate::worker::payments::InFlight,
+    /// When book is compared with book.
+    pub(crate) reconcile: Plan,
     /// True once the server is stopping.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) test_mode: bool,
@@ -65,6 +68,7 @@ pub(crate) struct Parts {
     pub(crate) gateway: Option<Gateways>,
     pub(crate) connections: [Arc<ConnectionStats>; 2],
     pub(crate) payments_at_once: usize,
+    pub(crate) reconcile: Plan,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) test_mode: bool,
 }
@@ -132,6 +136,7 @@ impl App {
             connections: parts.connections,
             heavy: Semaphore::new(HEAVY_READS_MAX),
             in_flight: Default::default(),
+            reconcile: parts.reconcile,
             stopping: parts.stopping,
             test_mode: parts.test_mode,
         }

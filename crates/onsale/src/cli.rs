@@ -1,10 +1,12 @@
 //! The command line: one program, a subcommand for each thing to do.
 
 mod audit;
+mod case;
 mod event;
 mod import;
 mod moving;
 mod offline;
+mod reconcile;
 mod serve;
 mod tickets;
 
@@ -39,6 +41,10 @@ enum Command {
     Bowl(import::BowlArgs),
     /// Check every invariant of a live or a stopped database
     Audit(audit::AuditArgs),
+    /// Compare the payment provider's books with these, on a live or a stopped database
+    Reconcile(reconcile::ReconcileArgs),
+    /// List, show and resolve cases: questions about money that wait for proof or a person
+    Case(case::CaseArgs),
     /// Copy a live or a stopped database into a new file
     Backup(audit::BackupArgs),
     /// Move everything from the file to a new database on a PostgreSQL server
@@ -111,6 +117,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Import(args) => import::run(args),
         Command::Bowl(args) => import::bowl(args).map(|()| ExitCode::SUCCESS),
         Command::Audit(args) => audit::audit(args),
+        Command::Reconcile(args) => reconcile::reconcile(args),
+        Command::Case(args) => case::run(args).map(|()| ExitCode::SUCCESS),
         Command::Backup(args) => audit::backup(args).map(|()| ExitCode::SUCCESS),
         Command::ToPostgres(args) => moving::to_postgres(args).map(|()| ExitCode::SUCCESS),
         Command::TicketKey(args) => tickets::key(args).map(|()| ExitCode::SUCCESS),

@@ -16,6 +16,9 @@ pub(crate) const DEFAULT_TEXT: &str = include_str!("../../../config.default.toml
 /// Longest name of a home: it is a label of the metrics and a column of the directory.
 const HOME_NAME_LENGTH_MAX: usize = 64;
 
+/// Seconds of a day.
+const DAY_S: i64 = 24 * 3_600;
+
 /// All settings. Some are secrets, so it can't be printed.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +29,7 @@ pub(crate) struct Settings {
     pub(crate) database: DatabaseSettings,
     pub(crate) http: HttpSettings,
     pub(crate) payment: PaymentSettings,
+    pub(crate) reconcile: ReconcileSettings,
     pub(crate) log: LogSettings,
 }
 
@@ -108,6 +112,14 @@ pub(crate) struct PaymentSettings {
     pub(crate) webhook_secrets: Vec<String>,
     pub(crate) request_timeout_ms: u64,
     pub(crate) connections_max: usize,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReconcileSettings {
+    /// 0 for never.
+    pub(crate) every_s: i64,
+    pub(crate) overlap_s: i64,
 }
 
 #[derive(Clone, Deserialize)]
@@ -212,6 +224,12 @@ impl Settings {
             "http.header_read_timeout_ms must be 100 to 120000"
         );
         self.database.check()?;
+        let ReconcileSettings { every_s, overlap_s } = self.reconcile;
+        ensure!(
+            every_s == 0 || (60..=DAY_S).contains(&every_s),
+            "reconcile.every_s must be 0, or 60 to {DAY_S}"
+        );
+        ensure!((0..=31 * DAY_S).contains(&overlap_s), "reconcile.overlap_s must be 0 to {}", 31 * DAY_S);
         ensure!(self.http.drain_ms <= 60_000, "http.drain_ms must be at most 60000");
         if !self.payment.secret_key.is_empty() {
             ensure!(

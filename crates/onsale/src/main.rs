@@ -19,6 +19,7 @@ mod manifest_import;
 mod metrics;
 mod new_event;
 mod order_watch;
+mod reconcile;
 mod seat_map;
 mod server;
 mod telemetry;

@@ -14,6 +14,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::app::{App, AppError};
 use crate::desk::HomeNo;
+use crate::reconcile::{Summary, schedule};
 
 /// Seconds; the targets of 0.2, 0.25 and 0.3 are among them.
 const LATENCY_BUCKETS: [f64; 14] =
@@ -41,6 +42,7 @@ pub(crate) struct Metrics {
     callbacks: Family<OutcomeLabel, Counter>,
     payments: Family<OutcomeLabel, Counter>,
     scans: Family<OutcomeLabel, Counter>,
+    reconciled: Family<OutcomeLabel, Counter>,
     gauges: Gauges,
 }
 
@@ -55,6 +57,9 @@ struct Gauges {
     backlog_age: Family<Labels, Gauge<f64, AtomicU64>>,
     writer: Family<Labels, Gauge<f64, AtomicU64>>,
     home_away: Family<Labels, Gauge>,
+    cases: Family<Labels, Gauge>,
+    case_age: Family<Labels, Gauge<f64, AtomicU64>>,
+    reconciled_age: Family<Labels, Gauge<f64, AtomicU64>>,
 }
 
 impl Metrics {
@@ -65,6 +70,7 @@ impl Metrics {
         let (holds, callbacks, payments, scans) =
             (Family::default(), Family::default(), Family::default(), Family::default());
         let gauges = Gauges::default();
+        let reconciled: Family<OutcomeLabel, Counter> = Family::default();
         registry.register_with_unit(
             "http_server_request_duration",
             "Time from a request's header to its answer",
@@ -110,7 +116,25 @@ impl Metrics {
             "Whether a home can't be used at present, by its name",
             gauges.home_away.clone(),
         );
-        Metrics { registry, requests, holds, callbacks, payments, scans, gauges }
+        registry.register(
+            "onsale_reconciled_payments",
+            "Payments compared with the provider's books by the rounds of this process, by outcome",
+            reconciled.clone(),
+        );
+        registry.register_with_unit(
+            "onsale_reconciliation_age",
+            "Time since the provider's books were last compared from end to end, by whichever process",
+            Unit::Seconds,
+            gauges.reconciled_age.clone(),
+        );
+        registry.register("onsale_cases_open", "Open cases, by kind", gauges.cases.clone());
+        registry.register_with_unit(
+            "onsale_case_age",
+            "Age of the oldest open case, by kind",
+            Unit::Seconds,
+            gauges.case_age.clone(),
+        );
+        Metrics { registry, requests, holds, callbacks, payments, scans, reconciled, gauges }
     }
 
     pub(crate) fn request(&self, method: &'static str, route: Arc<str>, status: u16, took: Duration) {
@@ -138,6 +162,45 @@ impl Metrics {
         self.scans.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
+    /// Counts what a round of comparisons found.
+    pub(crate) fn reconciled(&self, found: &Summary) {
+        for (outcome, count) in [
+            ("agreed", found.agreed),
+            ("behind", found.behind),
+            ("differs", found.differs),
+            ("dismissed", found.dismissed),
+            ("strangers", found.strangers),
+            ("overtaken", found.overtaken),
+            ("unreadable", found.unreadable),
+        ] {
+            self.reconciled.get_or_create(&OutcomeLabel { outcome }).inc_by(count);
+        }
+    }
+
+    /// Reads how old the questions are, and how long ago the books were compared.
+    async fn read_questions(&self, app: &Arc<App>) -> Result<(), AppError> {
+        let now = app.now();
+        self.gauges.cases.clear();
+        self.gauges.case_age.clear();
+        self.gauges.reconciled_age.clear();
+        for (home, kinds) in app.read_all(|reader| reader.open_case_kinds()).await? {
+            for (kind, count, oldest) in kinds {
+                let mut labels: Labels = vec![("kind", kind.into())];
+                labels.extend(app.has_homes().then(|| ("home", Arc::clone(app.name(home)))));
+                self.gauges.cases.get_or_create(&labels).set(count as i64);
+                let age_s = now.since_ms(oldest).max(0) as f64 / 1_000.0;
+                self.gauges.case_age.get_or_create(&labels).set(age_s);
+            }
+        }
+        if let Ok((_, Some(progress))) = schedule::progress(app).await
+            && let Some(last) = progress.last
+        {
+            let age_s = (now.millis() - last.at_ms).max(0) as f64 / 1_000.0;
+            self.gauges.reconciled_age.get_or_create(&Labels::new()).set(age_s);
+        }
+        Ok(())
+    }
+
     /// The text a scrape gets. Reads the backlog from the databases that can be read.
     pub(crate) async fn render(&self, app: &Arc<App>) -> Result<String, AppError> {
         let now = app.now();
@@ -157,6 +220,7 @@ impl Metrics {
                 self.gauges.backlog_age.get_or_create(&labels).set(age_s);
             }
         }
+        self.read_questions(app).await?;
         let open = app.connections.iter().map(|stats| stats.open.load(Ordering::Relaxed) as i64);
         self.gauges.connections.set(open.sum());
         for home in app.all() {

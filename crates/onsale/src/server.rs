@@ -24,6 +24,7 @@ use crate::gateway::simulator::{Simulator, SimulatorConfig};
 use crate::gateway::stripe::{Stripe, StripeConfig};
 use crate::http::listener::{self, ListenerLimits};
 use crate::http::router;
+use crate::reconcile::schedule::Plan;
 use crate::tickets;
 use crate::worker;
 
@@ -116,6 +117,7 @@ impl Server {
             gateway,
             connections: [Arc::clone(&buyers_limits.stats), Arc::clone(&operators_limits.stats)],
             payments_at_once: settings.payment.connections_max,
+            reconcile: Plan::of(&settings.reconcile),
             stopping: is_stopping,
             test_mode: mode.test,
         }));

@@ -19,6 +19,7 @@ mod names;
 mod postgres;
 mod read;
 mod rows;
+mod settlement;
 mod sqlite;
 mod store;
 mod upkeep;
@@ -33,9 +34,10 @@ pub use moving::{MoveError, Step, cancel_move, cancel_to_postgres, move_event, t
 pub use names::Named;
 pub use postgres::{Duty, HomeOptions};
 pub use read::{
-    CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView, OperationView,
-    OrderView, Reader, RefundView, RevokedTickets, SeatChanges, SeatDigits,
+    AttemptView, CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView,
+    OperationView, OrderView, Reader, RefundView, RevokedTickets, SeatChanges, SeatDigits,
 };
+pub use settlement::SettlementLine;
 pub use sqlite::{Ground, Options, audit_folder, backup_folder};
 pub use store::{Store, WriterFigures, audit_url};
 pub use writer::{Clock, Committed};

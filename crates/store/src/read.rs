@@ -1,5 +1,6 @@
 //! Reading for those who show, work through and check: each method is one consistent look.
 
+mod books;
 mod places;
 mod tickets;
 mod views;
@@ -20,6 +21,7 @@ use crate::look::{Look, Parsed, Row, Value};
 use crate::names::Named;
 use crate::rows::{self, BUCKET, CALLBACK, CASE, EVENT, HOLD, LOG, OPERATION, ORDER, time, time_or_none};
 
+pub use books::AttemptView;
 pub use places::RefundView;
 pub use views::{
     CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView, OperationView,

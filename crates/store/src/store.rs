@@ -19,6 +19,7 @@ use crate::limits::AUDIT_PATIENCE;
 use crate::look::Look;
 use crate::postgres::{self, Duty, HomeOptions, Link};
 use crate::read::Reader;
+use crate::settlement::{self, SettlementLine};
 use crate::sqlite::{self, Options, SqliteBackend};
 use crate::upkeep;
 use crate::writer::{Committed, WriterStats};
@@ -157,6 +158,22 @@ impl Store {
     /// Forgets finished requests older than their time; how many.
     pub async fn forget_keys(&self, before: Timestamp) -> Result<usize, StoreError> {
         self.upkeep(move |db| upkeep::forget_keys(db, before)).await
+    }
+
+    /// Keeps entries of the provider's that aren't kept yet; how many.
+    pub async fn keep_settlement_lines(&self, lines: Vec<SettlementLine>) -> Result<u64, StoreError> {
+        self.upkeep(move |db| settlement::keep(db, &lines)).await
+    }
+
+    /// Keeps how far some upkeep has come, if that still stands where `was` says; whether it did.
+    pub async fn keep_progress(
+        &self,
+        name: &'static str,
+        was: Option<String>,
+        value: String,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.upkeep(move |db| upkeep::keep_progress(db, name, was.as_deref(), &value, now)).await
     }
 
     /// Raises an event's epoch, so that whatever is remembered of before is visibly older; the new one, or `None` when the event

@@ -95,6 +95,29 @@ pub(crate) fn forget_keys(db: Look<'_>, before: Timestamp) -> Result<usize, Stor
     Ok(forgotten)
 }
 
+/// Keeps how far some upkeep has come, if that still stands where `was` says; whether it did. Two processes that do the same
+/// work don't throw each other back.
+pub(crate) fn keep_progress(
+    db: Look<'_>,
+    name: &str,
+    was: Option<&str>,
+    value: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let kept = match was {
+        None => {
+            let text =
+                "INSERT INTO progress (name, value, updated_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+            db.execute(text, &[name.into(), value.into(), now.millis().into()])?
+        }
+        Some(was) => {
+            let text = "UPDATE progress SET value = ?2, updated_at = ?3 WHERE name = ?1 AND value = ?4";
+            db.execute(text, &[name.into(), value.into(), now.millis().into(), was.into()])?
+        }
+    };
+    Ok(kept == 1)
+}
+
 /// Enters the home of an event in the directory, unless it is there already.
 pub(crate) fn enter_home(db: Look<'_>, event: EventNo, home: &str) -> Result<(), StoreError> {
     let text = "INSERT INTO directory (event_no, home, epoch) VALUES (?1, ?2, 1) ON CONFLICT DO NOTHING";

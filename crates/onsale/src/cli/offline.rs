@@ -16,21 +16,24 @@ use super::DataArgs;
 
 /// The databases of an installation, opened for a command.
 pub(super) struct Offline {
-    pub(super) homes: Homes,
+    pub(super) homes: Arc<Homes>,
     pub(super) clock: Arc<ServerClock>,
 }
 
 impl Offline {
     pub(super) fn open(args: DataArgs) -> anyhow::Result<Offline> {
-        let settings = args.settings()?;
+        Offline::with(&args.settings()?)
+    }
+
+    pub(super) fn with(settings: &Settings) -> anyhow::Result<Offline> {
         let clock = Arc::new(ServerClock::system());
         let open = |(name, url): (&str, Option<&str>)| {
-            let store = open_home(&settings, name, url, Arc::clone(&clock) as Arc<dyn Clock>)?;
+            let store = open_home(settings, name, url, Arc::clone(&clock) as Arc<dyn Clock>)?;
             anyhow::Ok(Home { name: name.into(), store })
         };
         let homes = Homes::new(settings.database.homes().map(open).collect::<Result<_, _>>()?);
         homes.refresh()?;
-        Ok(Offline { homes, clock })
+        Ok(Offline { homes: Arc::new(homes), clock })
     }
 
     /// The home of an event.

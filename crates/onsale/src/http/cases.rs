@@ -68,17 +68,18 @@ async fn list_cases(
 }
 
 /// The id of a case's event, as it is written.
-fn event_id(reader: &Reader<'_>, case: &Case) -> Result<Option<String>, StoreError> {
+pub(crate) fn event_id(reader: &Reader<'_>, case: &Case) -> Result<Option<String>, StoreError> {
     Ok(reader.event(case.event())?.map(|event| event.id.to_string()))
 }
 
-fn case_json(case: Case, event_id: Option<String>, now: Timestamp) -> CaseJson {
+pub(crate) fn case_json(case: Case, event_id: Option<String>, now: Timestamp) -> CaseJson {
     CaseJson {
         case_id: case.id.to_string(),
         event_id: event_id.filter(|_| case.event() != EventNo::HOUSE),
         kind: case.kind.as_str(),
         order_id: case.order.map(|order| order.to_string()),
         operation_id: case.operation.map(|operation| operation.to_string()),
+        reference: case.subject,
         opened_at: rfc3339(case.opened_at),
         age_s: now.since_ms(case.opened_at).max(0) / 1_000,
         evidence: case.evidence,
@@ -94,6 +95,20 @@ fn case_json(case: Case, event_id: Option<String>, now: Timestamp) -> CaseJson {
     }
 }
 
+/// What may be done about a case, as it is written.
+pub(crate) const ACTIONS: [&str; 5] = ["void", "refund", "confirm_if_bound", "release", "dismiss"];
+
+pub(crate) fn action_of(word: &str) -> Option<CaseAction> {
+    Some(match word {
+        "void" => CaseAction::Void,
+        "refund" => CaseAction::Refund,
+        "confirm_if_bound" => CaseAction::ConfirmIfBound,
+        "release" => CaseAction::Release,
+        "dismiss" => CaseAction::Dismiss,
+        _ => return None,
+    })
+}
+
 /// Acts on a case. Money that is asked back closes the case only by the provider's proof.
 #[utoipa::path(post, path = "/v1/reconciliation/cases/{case_id}/resolution", tag = "Operator", request_body = CaseActionJson,
     params(("case_id" = String, Path)), responses((status = 200, body = CaseJson), (status = 409, description = "case-closed, action-not-possible")))]
@@ -103,16 +118,8 @@ async fn resolve_case(
     Operator(key): Operator,
     ApiJson(body): ApiJson<CaseActionJson>,
 ) -> Result<Json<CaseJson>, Problem> {
-    let action = match body.action.as_str() {
-        "void" => CaseAction::Void,
-        "refund" => CaseAction::Refund,
-        "confirm_if_bound" => CaseAction::ConfirmIfBound,
-        "release" => CaseAction::Release,
-        "dismiss" => CaseAction::Dismiss,
-        _ => {
-            let words = ["void", "refund", "confirm_if_bound", "release", "dismiss"];
-            return Err(Problem::validation(vec![not_one_of("/action", &words)]));
-        }
+    let Some(action) = action_of(&body.action) else {
+        return Err(Problem::validation(vec![not_one_of("/action", &ACTIONS)]));
     };
     if body.note.trim().is_empty() || body.note.len() > NOTE_BYTES_MAX {
         return Err(Problem::invalid("/note", format!("say why, in at most {NOTE_BYTES_MAX} bytes")));

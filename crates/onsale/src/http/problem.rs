@@ -124,6 +124,8 @@ codes! {
         "There is more to do than can be done in time; nothing was done, try again after Retry-After.";
     AuthorityUnavailable "authority-unavailable" SERVICE_UNAVAILABLE true "The sale cannot be decided now"
         "The database that decides is not reachable; nothing was done, try again after Retry-After.";
+    ProviderUnavailable "provider-unavailable" SERVICE_UNAVAILABLE true "The payment provider can't be asked"
+        "The payment provider does not answer, or asks to come back later; what was done before that stays.";
     OutcomeUnknown "outcome-unknown" SERVICE_UNAVAILABLE true "The outcome is not known yet"
         "The request may or may not have taken effect; asked again with the same key, it gives the truth.";
     Internal "internal" INTERNAL_SERVER_ERROR true "Internal error"

@@ -1,4 +1,4 @@
-//! Looks again at callbacks that could not be placed or proven when they came.
+//! Looks again at callbacks that could not be placed or proven when they came, and compares the provider's books with these.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use onsale_store::{CallbackDue, fail_point};
 use crate::app::App;
 use crate::callbacks;
 use crate::desk::HomeNo;
+use crate::reconcile::{RunError, schedule};
 
 /// Callbacks looked at in a pass.
 const TOGETHER_MAX: u32 = 200;
@@ -18,6 +19,19 @@ pub(crate) async fn pass(app: Arc<App>, home: HomeNo) -> anyhow::Result<()> {
     for callback in due {
         fail_point!(async "reconciler.due", anyhow::bail!("a fail point"));
         callbacks::judge(&app, callback, true).await?;
+    }
+    // The provider's books span all homes: it is for whoever has the main one's duty.
+    if home == HomeNo::MAIN {
+        match schedule::pass(&app).await {
+            // The pass goes on where it was, as soon as they answer.
+            Err(RunError::Provider(error)) => {
+                tracing::warn!(error = %error, "The provider's books can't be read for now")
+            }
+            Err(RunError::Partial) => {
+                tracing::debug!("A home is away: the provider's books are compared when it is back")
+            }
+            done => done?,
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ mod callbacks;
 mod contention;
 mod events;
 mod payments;
+mod reconciliation;
 mod sale;
 mod ties;
 mod timelines;

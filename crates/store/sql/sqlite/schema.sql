@@ -53,6 +53,7 @@ CREATE TABLE cases (
   kind          TEXT    NOT NULL,
   order_id      BLOB,
   operation_id  BLOB,
+  subject       TEXT, -- the provider's object in question, where it is no attempt of ours
   opened_at     INTEGER NOT NULL,
   evidence      TEXT    NOT NULL,
   status        TEXT    NOT NULL CHECK (status IN ('OPEN', 'CLOSED')),
@@ -274,6 +275,12 @@ CREATE TABLE prices (
   PRIMARY KEY (event_no, price_version, level)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE progress (
+  name       TEXT    NOT NULL PRIMARY KEY,
+  value      TEXT    NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE quota_transfers (
   transfer_id BLOB    NOT NULL PRIMARY KEY,
   event_no    INTEGER NOT NULL,
@@ -354,6 +361,21 @@ CREATE TABLE sections (
   name     TEXT    NOT NULL,
   PRIMARY KEY (event_no, section)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE settlement_lines (
+  line_id      TEXT    NOT NULL PRIMARY KEY,
+  event_no     INTEGER NOT NULL,
+  order_id     BLOB    NOT NULL,
+  operation_id BLOB    NOT NULL, -- the attempt whose money it is
+  category     TEXT    NOT NULL,
+  amount_minor INTEGER NOT NULL,
+  fee_minor    INTEGER NOT NULL,
+  currency     TEXT    NOT NULL,
+  created_at   INTEGER NOT NULL,
+  available_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX settlement_lines_of_event ON settlement_lines (event_no, created_at);
 
 CREATE TABLE tickets (
   ticket_id     BLOB    NOT NULL PRIMARY KEY,

@@ -41,6 +41,7 @@ pub(crate) const TABLES: &[&str] = &[
     "scans",
     "seats",
     "sections",
+    "settlement_lines",
     "tickets",
 ];
 

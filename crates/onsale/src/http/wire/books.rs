@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::reconcile::Summary;
+
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewKeyJson {
@@ -28,6 +30,8 @@ pub(crate) struct CaseJson {
     pub(crate) kind: &'static str,
     pub(crate) order_id: Option<String>,
     pub(crate) operation_id: Option<String>,
+    /// The provider's name of the payment in question, where it is none of ours.
+    pub(crate) reference: Option<String>,
     pub(crate) opened_at: String,
     pub(crate) age_s: i64,
     pub(crate) evidence: String,
@@ -58,6 +62,36 @@ pub(crate) struct CaseActionJson {
     pub(crate) action: String,
     /// Why; kept with the acting key.
     pub(crate) note: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewRunJson {
+    /// Payments made from here on, in RFC 3339; within the last 31 days. Without it, as far back as each comparison goes that is
+    /// made by itself.
+    pub(crate) since: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunJson {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    #[serde(flatten)]
+    pub(crate) found: Summary,
+    /// Whether something is left for a person.
+    pub(crate) differences_remain: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReconciliationJson {
+    /// Seconds between two comparisons; null when none are made by themselves.
+    pub(crate) every_s: Option<i64>,
+    pub(crate) overlap_s: i64,
+    pub(crate) compared_to: Option<String>,
+    pub(crate) next_due_at: Option<String>,
+    pub(crate) under_way: bool,
+    pub(crate) last_completed_at: Option<String>,
+    pub(crate) last_found: Option<Summary>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

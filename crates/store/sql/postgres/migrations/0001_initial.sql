@@ -323,6 +323,7 @@ CREATE TABLE cases (
   kind          text    NOT NULL,
   order_id      uuid,
   operation_id  uuid,
+  subject       text, -- the provider's object in question, where it is no attempt of ours
   opened_at     bigint  NOT NULL,
   evidence      text    NOT NULL,
   status        text    NOT NULL CHECK (status IN ('OPEN', 'CLOSED')),
@@ -377,6 +378,28 @@ CREATE TABLE api_keys (
   name          text   NOT NULL,
   created_at    bigint NOT NULL,
   revoked_at    bigint
+);
+
+-- The provider's entries for the payments here: what came, what went, what the provider kept. Filled from its own list.
+CREATE TABLE settlement_lines (
+  line_id      text   NOT NULL PRIMARY KEY,
+  event_no     integer NOT NULL,
+  order_id     uuid   NOT NULL,
+  operation_id uuid   NOT NULL, -- the attempt whose money it is
+  category     text   NOT NULL,
+  amount_minor bigint NOT NULL,
+  fee_minor    bigint NOT NULL,
+  currency     text   NOT NULL,
+  created_at   bigint NOT NULL,
+  available_at bigint NOT NULL
+);
+CREATE INDEX settlement_lines_of_event ON settlement_lines (event_no, created_at);
+
+-- How far upkeep has come that spans events, such as the comparison with the provider's books; a JSON object each.
+CREATE TABLE progress (
+  name       text   NOT NULL PRIMARY KEY,
+  value      text   NOT NULL,
+  updated_at bigint NOT NULL
 );
 
 -- What this installation signs with.

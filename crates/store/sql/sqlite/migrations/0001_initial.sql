@@ -308,6 +308,7 @@ CREATE TABLE cases (
   kind          TEXT    NOT NULL,
   order_id      BLOB,
   operation_id  BLOB,
+  subject       TEXT, -- the provider's object in question, where it is no attempt of ours
   opened_at     INTEGER NOT NULL,
   evidence      TEXT    NOT NULL,
   status        TEXT    NOT NULL CHECK (status IN ('OPEN', 'CLOSED')),
@@ -362,6 +363,28 @@ CREATE TABLE api_keys (
   name          TEXT    NOT NULL,
   created_at    INTEGER NOT NULL,
   revoked_at    INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- The provider's entries for the payments here: what came, what went, what the provider kept. Filled from its own list.
+CREATE TABLE settlement_lines (
+  line_id      TEXT    NOT NULL PRIMARY KEY,
+  event_no     INTEGER NOT NULL,
+  order_id     BLOB    NOT NULL,
+  operation_id BLOB    NOT NULL, -- the attempt whose money it is
+  category     TEXT    NOT NULL,
+  amount_minor INTEGER NOT NULL,
+  fee_minor    INTEGER NOT NULL,
+  currency     TEXT    NOT NULL,
+  created_at   INTEGER NOT NULL,
+  available_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX settlement_lines_of_event ON settlement_lines (event_no, created_at);
+
+-- How far upkeep has come that spans events, such as the comparison with the provider's books; a JSON object each.
+CREATE TABLE progress (
+  name       TEXT    NOT NULL PRIMARY KEY,
+  value      TEXT    NOT NULL,
+  updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What this installation signs with.
