@@ -5,8 +5,11 @@
 //! same at once and come to the same questions.
 
 mod installation;
+mod questions;
 pub(crate) mod run;
 pub(crate) mod schedule;
+mod summary;
 
 pub(crate) use installation::{Databases, Installation};
-pub(crate) use run::{RunError, Summary};
+pub(crate) use run::RunError;
+pub(crate) use summary::Summary;

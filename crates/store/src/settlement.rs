@@ -1,5 +1,5 @@
-//! The provider's entries for the payments of a home: money as it reaches the seller's account, with its fees. They are no part of
-//! any decision: who keeps them twice keeps them once.
+//! The provider's entries for the payments of a home: money as it reaches the seller's account, with its fees. They are no
+//! part of any decision; what is kept twice is kept once.
 
 use onsale_core::id::{OperationId, OrderId};
 use onsale_core::money::Money;

@@ -31,6 +31,7 @@ const CORE_USES: &[(&str, &str)] = &[
     ("reconcile", "id time"),
     ("refusal", "id"),
     ("idempotency", "id refusal time"),
+    ("comparison", "gateway order payment reconcile time"),
     ("log", "event ga id payment reconcile ticket time"),
     ("layout", "id manifest"),
     ("board", "id layout log seat_map"),
@@ -76,6 +77,10 @@ const CORE_USES: &[(&str, &str)] = &[
     (
         "decide/case",
         "command decide/books decide/observe event hold id log order payment reconcile refusal snapshot time",
+    ),
+    (
+        "decide/reconcile",
+        "command comparison decide/books decide/observe event gateway id reconcile refusal snapshot time",
     ),
     ("decide/ticket", "command decide/refund event ga id log order payment refusal snapshot ticket time"),
     (

@@ -8,75 +8,19 @@ use onsale_core::command::{Command, Outcome};
 use onsale_core::comparison::{self, Comparison};
 use onsale_core::gateway::{IntentState, Observation};
 use onsale_core::id::{CaseId, EventNo, OperationId, OrderId};
-use onsale_core::reconcile::{About, Case, CaseKind, CaseStatus, Reconciled};
+use onsale_core::reconcile::{About, CaseKind, CaseStatus, Reconciled};
 use onsale_core::time::{Timestamp, seconds};
 use onsale_store::{AttemptView, Reader, SettlementLine};
-use serde::{Deserialize, Serialize};
 
 use crate::app::AppError;
 use crate::gateway::stripe::{BalanceLine, GatewayError, Listed, Page, Stripe};
 
-use super::Installation;
+use super::{Installation, Summary};
 
 /// Our payments read in one look.
 const ATTEMPTS_TOGETHER: u32 = 500;
-/// Open questions looked at again in one run, of each kind; the oldest come first.
-const QUESTIONS_MAX: u32 = 1_000;
 /// Tries at a payment that moves while it is looked at.
 const TRIES_MAX: usize = 3;
-
-/// What a run found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-pub(crate) struct Summary {
-    /// Payments looked at, the provider's and ours.
-    pub(crate) looked_at: u64,
-    /// Of these, those of which both say the same, or a worker is about to make them.
-    pub(crate) agreed: u64,
-    /// Those of which the provider knew more: the books have taken it in.
-    pub(crate) behind: u64,
-    /// Those of which they differ: each is a case.
-    pub(crate) differs: u64,
-    /// Those that differ as somebody has already seen and dismissed.
-    pub(crate) dismissed: u64,
-    /// The provider's payments that are none of ours and have no money.
-    pub(crate) strangers: u64,
-    /// Those that moved while they were looked at; the next run looks again.
-    pub(crate) overtaken: u64,
-    /// The provider's objects that can't be understood; the log has them.
-    pub(crate) unreadable: u64,
-    /// Cases that are new.
-    pub(crate) cases_opened: u64,
-    /// Cases that were found settled.
-    pub(crate) cases_closed: u64,
-    /// Entries of the provider's account that are new.
-    pub(crate) settlement_lines: u64,
-}
-
-impl Summary {
-    /// Whether nothing is left for a person.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.differs == 0 && self.unreadable == 0
-    }
-
-    /// Adds what another stretch has brought.
-    pub(crate) fn add(&mut self, other: &Summary) {
-        for (sum, figure) in [
-            (&mut self.looked_at, other.looked_at),
-            (&mut self.agreed, other.agreed),
-            (&mut self.behind, other.behind),
-            (&mut self.differs, other.differs),
-            (&mut self.dismissed, other.dismissed),
-            (&mut self.strangers, other.strangers),
-            (&mut self.overtaken, other.overtaken),
-            (&mut self.unreadable, other.unreadable),
-            (&mut self.cases_opened, other.cases_opened),
-            (&mut self.cases_closed, other.cases_closed),
-            (&mut self.settlement_lines, other.settlement_lines),
-        ] {
-            *sum += figure;
-        }
-    }
-}
 
 /// Why a run has not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -111,17 +55,17 @@ impl Stretch {
 
 /// One comparison under way.
 pub(crate) struct Run<'a, I> {
-    books: &'a I,
+    pub(super) books: &'a I,
     provider: &'a Stripe,
     pages_left: usize,
     pages_max: usize,
     /// The provider's names of what has been looked at.
     seen: HashSet<String>,
     /// Attempts that have been decided, in whatever stretch.
-    decided: HashSet<OperationId>,
+    pub(super) decided: HashSet<OperationId>,
     /// Questions about what is in no book that have been found again.
-    asked: HashSet<CaseId>,
-    found: Summary,
+    pub(super) asked: HashSet<CaseId>,
+    pub(super) found: Summary,
 }
 
 impl<'a, I: Installation> Run<'a, I> {
@@ -223,7 +167,7 @@ impl<'a, I: Installation> Run<'a, I> {
         }
     }
 
-    async fn ask(&mut self, reference: &str) -> Result<Asked, RunError> {
+    pub(super) async fn ask(&mut self, reference: &str) -> Result<Asked, RunError> {
         match self.provider.query(reference).await {
             Ok(seen) => Ok(Asked::Told(seen)),
             Err(GatewayError::Refused { status: 404, .. }) => Ok(Asked::Missing),
@@ -252,13 +196,13 @@ impl<'a, I: Installation> Run<'a, I> {
         Ok(())
     }
 
-    async fn books_of(&self, attempt: OperationId) -> Result<Option<AttemptView>, RunError> {
+    pub(super) async fn books_of(&self, attempt: OperationId) -> Result<Option<AttemptView>, RunError> {
         Ok(self.books.read(attempt.event(), move |reader| reader.books_of(attempt)).await?)
     }
 
     /// Has a difference decided: the books are read, then the provider is asked, so that what the core is told is no older than
     /// what it is compared with. Whether they agree now.
-    async fn decide(&mut self, attempt: OperationId, reference: &str) -> Result<bool, RunError> {
+    pub(super) async fn decide(&mut self, attempt: OperationId, reference: &str) -> Result<bool, RunError> {
         self.decided.insert(attempt);
         for _ in 0..TRIES_MAX {
             let Some(view) = self.books_of(attempt).await? else {
@@ -331,7 +275,7 @@ impl<'a, I: Installation> Run<'a, I> {
         }
     }
 
-    async fn attempt_named(&self, reference: &str) -> Result<Option<OperationId>, RunError> {
+    pub(super) async fn attempt_named(&self, reference: &str) -> Result<Option<OperationId>, RunError> {
         let name = reference.to_owned();
         let found = self.books.read_all(move |reader| reader.attempt(&name)).await?;
         let attempt = found.iter().find_map(|(_, attempt)| *attempt);
@@ -396,66 +340,6 @@ impl<'a, I: Installation> Run<'a, I> {
         }
     }
 
-    /// Looks again at the questions that are open, whenever they arose: some have been answered at the provider.
-    pub(crate) async fn questions(&mut self) -> Result<Summary, RunError> {
-        for kind in [CaseKind::RefundMismatch, CaseKind::StateMismatch, CaseKind::MissingAtProvider] {
-            for case in self.open(kind).await? {
-                if let Some(attempt) = case.operation {
-                    self.look_again(attempt).await?;
-                }
-            }
-        }
-        for case in self.open(CaseKind::OrphanPayment).await? {
-            if let Some(subject) = case.subject.clone() {
-                self.orphan(&case, &subject).await?;
-            }
-        }
-        Ok(std::mem::take(&mut self.found))
-    }
-
-    async fn open(&self, kind: CaseKind) -> Result<Vec<Case>, RunError> {
-        let read = self.books.read_all(move |reader| reader.open_cases(kind, QUESTIONS_MAX)).await?;
-        Ok(read.into_iter().flat_map(|(_, cases)| cases).collect())
-    }
-
-    async fn look_again(&mut self, attempt: OperationId) -> Result<(), RunError> {
-        // What this run has decided already it needn't ask about again.
-        if self.decided.contains(&attempt) {
-            return Ok(());
-        }
-        let view = self.books_of(attempt).await?;
-        let reference = view.and_then(|view| view.look(|books| books.attempt.reference.clone()).flatten());
-        let Some(reference) = reference else {
-            return Ok(());
-        };
-        self.found.looked_at += 1;
-        if self.decide(attempt, &reference).await? {
-            self.found.cases_closed += 1;
-        }
-        Ok(())
-    }
-
-    /// A payment that was nobody's: it may have found its order since, or its money may be gone.
-    async fn orphan(&mut self, case: &Case, subject: &str) -> Result<(), RunError> {
-        let proof = match self.attempt_named(subject).await? {
-            Some(attempt) => Some(format!("the payment has found its order: it is {attempt}")),
-            None => match self.ask(subject).await? {
-                Asked::Told(seen) if money_of(&seen).is_none() => {
-                    Some("the provider says that it has no money any more".to_owned())
-                }
-                Asked::Told(_) | Asked::Missing | Asked::Unreadable => None,
-            },
-        };
-        if let Some(proof) = proof {
-            self.books.record(Command::SettleCase { case: case.id, proof }).await?;
-            self.found.cases_closed += 1;
-        } else if !self.asked.contains(&case.id) {
-            self.found.looked_at += 1;
-            self.found.differs += 1;
-        }
-        Ok(())
-    }
-
     /// Keeps the account's entries that are of our payments and aren't kept yet.
     async fn keep_lines(&mut self, lines: Vec<BalanceLine>) -> Result<(), RunError> {
         let mut new: BTreeMap<EventNo, Vec<SettlementLine>> = BTreeMap::new();
@@ -498,7 +382,7 @@ fn kept(line: BalanceLine, order: OrderId, attempt: OperationId) -> SettlementLi
 }
 
 /// What the provider said when it was asked about one payment.
-enum Asked {
+pub(super) enum Asked {
     Told(Observation),
     /// It knows no such payment.
     Missing,
@@ -506,7 +390,7 @@ enum Asked {
 }
 
 /// The money that an object has, if it has any.
-fn money_of(seen: &Observation) -> Option<String> {
+pub(super) fn money_of(seen: &Observation) -> Option<String> {
     match seen.state {
         IntentState::Authorized => Some(format!("{} set aside", seen.amount)),
         IntentState::Captured if seen.refunded_minor < seen.amount.amount_minor => {

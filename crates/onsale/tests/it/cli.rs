@@ -1,6 +1,7 @@
 //! Every subcommand, through the real program: on a stopped database and on one that is being served.
 
 mod books;
+mod cases;
 mod events;
 mod moving;
 mod serve;

@@ -4,6 +4,7 @@ mod audit;
 mod batch;
 mod best_available;
 mod callback;
+mod comparison;
 mod contention;
 mod disk;
 mod file;

@@ -3,6 +3,7 @@
 mod batch;
 mod best_available;
 mod callback;
+mod comparison;
 mod contention;
 mod hold;
 mod moving;

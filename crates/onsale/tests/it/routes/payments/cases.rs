@@ -12,7 +12,7 @@ async fn the_case(app: &App, kind: &str) -> Value {
     let case = app.open_case(kind).await;
     members(
         &case,
-        "case_id event_id kind order_id operation_id opened_at age_s evidence status owner next_check_at resolution",
+        "case_id event_id kind order_id operation_id reference opened_at age_s evidence status owner next_check_at resolution",
     );
     assert!(
         text(&case, "case_id").starts_with("cas_") && text(&case, "operation_id").starts_with("op_"),
