@@ -34,8 +34,9 @@ pub use moving::{MoveError, Step, cancel_move, cancel_to_postgres, move_event, t
 pub use names::Named;
 pub use postgres::{Duty, HomeOptions};
 pub use read::{
-    AttemptView, CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView,
-    OperationView, OrderView, Reader, RefundView, RevokedTickets, SeatChanges, SeatDigits,
+    AttemptView, Attendee, AttendeeTicket, CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict,
+    HoldView, ManifestView, OperationView, OrderView, Reader, RefundView, RevokedTickets, Sales, SeatChanges,
+    SeatDigits, Settled,
 };
 pub use settlement::SettlementLine;
 pub use sqlite::{Ground, Options, audit_folder, backup_folder};

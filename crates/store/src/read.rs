@@ -2,6 +2,7 @@
 
 mod books;
 mod places;
+mod reports;
 mod tickets;
 mod views;
 
@@ -23,6 +24,7 @@ use crate::rows::{self, BUCKET, CALLBACK, CASE, EVENT, HOLD, LOG, OPERATION, ORD
 
 pub use books::AttemptView;
 pub use places::RefundView;
+pub use reports::{Attendee, AttendeeTicket, Sales, Settled};
 pub use views::{
     CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict, HoldView, ManifestView, OperationView,
     OrderView, RevokedTickets, SeatChanges, SeatDigits,
@@ -384,6 +386,18 @@ impl Reader<'_> {
              WHERE event_no = ?1 AND status = 'CONFIRMED' AND payment_status = 'CAPTURED'")?;
         report.returning_minor = one("SELECT CAST(coalesce(sum(amount_minor), 0) AS BIGINT) FROM operations
              WHERE event_no = ?1 AND kind IN ('VOID', 'REFUND') AND status IN ('PENDING', 'REQUIRES_ACTION', 'UNKNOWN')")?;
+        report.refunded_minor = one("SELECT CAST(coalesce(sum(amount_minor), 0) AS BIGINT) FROM operations
+             WHERE event_no = ?1 AND kind = 'REFUND' AND status = 'SUCCEEDED'")?;
+        let text =
+            "SELECT CAST(coalesce(sum(capacity), 0) AS BIGINT), CAST(coalesce(sum(held), 0) AS BIGINT),
+               CAST(coalesce(sum(sold), 0) AS BIGINT) FROM ga_buckets WHERE event_no = ?1";
+        let places =
+            self.0.one(text, &of_event, |row| Ok((row.number(0)?, row.number(1)?, row.number(2)?)))?;
+        (report.ga_capacity, report.ga_held, report.ga_sold) = places.unwrap_or_default();
+        let text =
+            "SELECT count(*), count(admitted_at) FROM tickets WHERE event_no = ?1 AND status <> 'REVOKED'";
+        let tickets = self.0.one(text, &of_event, |row| Ok((row.number(0)?, row.number(1)?)))?;
+        (report.tickets_issued, report.tickets_admitted) = tickets.unwrap_or_default();
         report.cases_open = one("SELECT count(*) FROM cases WHERE event_no = ?1 AND status = 'OPEN'")? as u64;
         Ok(report)
     }

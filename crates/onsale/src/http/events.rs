@@ -340,7 +340,13 @@ async fn get_report(
         gross_minor: report.gross_minor,
         captured_minor: report.captured_minor,
         returning_minor: report.returning_minor,
+        refunded_minor: report.refunded_minor,
         currency: sale.event.currency.to_string(),
+        ga_capacity: report.ga_capacity,
+        ga_held: report.ga_held,
+        ga_sold: report.ga_sold,
+        tickets_issued: report.tickets_issued,
+        tickets_admitted: report.tickets_admitted,
         cases_open: report.cases_open,
     }))
 }

@@ -5,6 +5,7 @@ pub(crate) mod event;
 pub(crate) mod gate;
 pub(crate) mod manifest;
 pub(crate) mod places;
+pub(crate) mod reports;
 pub(crate) mod sale;
 
 use jiff::fmt::temporal::DateTimePrinter;

@@ -147,5 +147,11 @@ pub struct EventReport {
     pub gross_minor: i64,
     pub captured_minor: i64,
     pub returning_minor: i64,
+    pub refunded_minor: i64,
+    pub ga_capacity: u64,
+    pub ga_held: u64,
+    pub ga_sold: u64,
+    pub tickets_issued: u64,
+    pub tickets_admitted: u64,
     pub cases_open: u64,
 }

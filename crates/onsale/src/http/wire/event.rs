@@ -195,6 +195,15 @@ pub(crate) struct ReportJson {
     pub(crate) captured_minor: i64,
     /// On its way back to buyers.
     pub(crate) returning_minor: i64,
+    /// Given back, by the provider's proof.
+    pub(crate) refunded_minor: i64,
     pub(crate) currency: String,
+    /// Places in standing areas; what is in flight between buckets is not among them.
+    pub(crate) ga_capacity: u64,
+    pub(crate) ga_held: u64,
+    pub(crate) ga_sold: u64,
+    /// Tickets issued that are good or suspended, and how many of them were let in.
+    pub(crate) tickets_issued: u64,
+    pub(crate) tickets_admitted: u64,
     pub(crate) cases_open: u64,
 }
