@@ -10,6 +10,7 @@ mod caller;
 pub(crate) mod cases;
 mod csv;
 mod docs;
+mod erasures;
 mod events;
 mod ga;
 mod gate;

@@ -11,6 +11,7 @@ mod clock;
 mod config;
 mod demo;
 mod desk;
+mod erasure;
 mod follow;
 mod ga_map;
 mod gateway;

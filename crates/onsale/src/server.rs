@@ -19,6 +19,7 @@ use crate::auth::{self, API_KEY_LENGTH_MIN, Auth};
 use crate::clock::ServerClock;
 use crate::config::{Settings, Standby};
 use crate::desk::HomeNo;
+use crate::erasure;
 use crate::follow::Followers;
 use crate::gateway::simulator::{Simulator, SimulatorConfig};
 use crate::gateway::stripe::{Stripe, StripeConfig};
@@ -122,6 +123,7 @@ impl Server {
             test_mode: mode.test,
         }));
         app.reload_keys().await?;
+        erasure::make_key(&app).await?;
         let mut workers = worker::start_following(&app);
         if !mode.test || mode.workers {
             let mut own = worker::start(&app);

@@ -5,6 +5,7 @@
 
 mod audit;
 mod boards;
+mod erasure;
 mod error;
 #[doc(hidden)]
 pub mod fail_point;
@@ -26,6 +27,7 @@ mod upkeep;
 mod writer;
 
 pub use audit::{Audit, Check};
+pub use erasure::{Erased, ErasedBy, Erasure};
 pub use error::{InspectError, OpenError, StoreError, SubmitError, chain};
 pub use homes::{Home, Homes};
 pub use keys::{ApiKey, Role};

@@ -7,11 +7,12 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use onsale_core::command::{Decision, Request};
-use onsale_core::id::{EventNo, KeyId};
+use onsale_core::id::{AccountId, EventNo, KeyId};
 use onsale_core::time::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::audit::{self, Audit, Scope};
+use crate::erasure::{self, Erased, Erasure};
 use crate::error::{InspectError, OpenError, StoreError, SubmitError};
 use crate::fail_point;
 use crate::keys::ApiKey;
@@ -158,6 +159,17 @@ impl Store {
     /// Forgets finished requests older than their time; how many.
     pub async fn forget_keys(&self, before: Timestamp) -> Result<usize, StoreError> {
         self.upkeep(move |db| upkeep::forget_keys(db, before)).await
+    }
+
+    /// Remembers that somebody was erased, unless it is remembered already; whether it is new.
+    pub async fn remember_erasure(&self, erasure: Erasure) -> Result<bool, StoreError> {
+        self.upkeep(move |db| erasure::remember(db, &erasure)).await
+    }
+
+    /// Puts a pseudonym in an account's place in the events at home here, and takes its addresses out, unless it has something
+    /// under way.
+    pub async fn erase(&self, account: AccountId, pseudonym: AccountId) -> Result<Erased, StoreError> {
+        self.upkeep(move |db| erasure::erase(db, &account, &pseudonym)).await
     }
 
     /// Keeps entries of the provider's that aren't kept yet; how many.

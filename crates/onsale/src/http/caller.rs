@@ -12,6 +12,7 @@ use onsale_store::Role;
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::erasure::is_pseudonym;
 
 use super::problem::{Code, Problem};
 use super::reasons::not_found;
@@ -54,6 +55,8 @@ fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
         return match (headers.get(ACCOUNT_HEADER), role) {
             (Some(account), Role::Partner | Role::Operator) => {
                 let account = account.to_str().ok().and_then(AccountId::parse);
+                // Nobody acts for a person who was erased.
+                let account = account.filter(|account| !is_pseudonym(account));
                 let malformed = || {
                     Problem::invalid("/headers/Onsale-Account", "must be 1 to 128 visible ASCII characters")
                 };

@@ -19,8 +19,8 @@ use crate::app::{App, AppError};
 
 use super::problem::{Problem, page, unknown_method, unknown_route};
 use super::{
-    access, callbacks, cases, docs, events, ga, gate, health, holds, keys, manifest, orders, reconciliation,
-    refunds, reports, seats, sessions, test_mode, tickets,
+    access, callbacks, cases, docs, erasures, events, ga, gate, health, holds, keys, manifest, orders,
+    reconciliation, refunds, reports, seats, sessions, test_mode, tickets,
 };
 
 /// How long a refusal at the door is held back. A client that comes again at once, whatever it was told, would otherwise
@@ -54,6 +54,7 @@ fn operator_only_routes() -> OpenApiRouter<Arc<App>> {
         .merge(gate::routes())
         .merge(reconciliation::routes())
         .merge(reports::routes())
+        .merge(erasures::routes())
         .merge(keys::routes())
         .merge(health::operator_routes())
 }

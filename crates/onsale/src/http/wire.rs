@@ -1,6 +1,7 @@
 //! The shapes on the wire (API.md), a file for each group, and how times stand in them.
 
 pub(crate) mod books;
+pub(crate) mod erasures;
 pub(crate) mod event;
 pub(crate) mod gate;
 pub(crate) mod manifest;

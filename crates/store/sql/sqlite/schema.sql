@@ -70,6 +70,14 @@ CREATE INDEX cases_by_age ON cases (status DESC, opened_at);
 
 CREATE INDEX cases_of_order ON cases (order_id) WHERE status = 'OPEN' AND order_id IS NOT NULL;
 
+CREATE TABLE erasures (
+  digest     BLOB    NOT NULL PRIMARY KEY,
+  subject    TEXT    NOT NULL CHECK (subject IN ('account', 'email')),
+  note       TEXT    NOT NULL,
+  actor      TEXT    NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE events (
   event_no            INTEGER PRIMARY KEY CHECK (event_no BETWEEN 0 AND 16777215),
   event_id            BLOB    NOT NULL UNIQUE CHECK (length(event_id) = 16),

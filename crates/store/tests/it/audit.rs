@@ -216,6 +216,24 @@ const DAMAGE: &[(&str, &str, &str)] = &[
     ("I-25", "UPDATE scans SET result = 'INVALID' WHERE scan_id = 'scan_again'", "{ticket}, inside -1"),
     ("I-25", "UPDATE scans SET direction = 'OUT' WHERE scan_id = 'scan_in'", "{ticket}, inside -1"),
     ("I-25", "UPDATE scans SET event_no = 2 WHERE scan_id = 'scan_again'", "event_no 2, ticket_id {ticket}"),
+    (
+        "I-28",
+        "INSERT INTO settlement_lines VALUES ('txn_1', 1, {sold}, x'00', 'charge', 1, 1, 'EUR', 1, 1)",
+        "line_id txn_1",
+    ),
+    (
+        "I-28",
+        "INSERT INTO settlement_lines SELECT 'txn_1', 2, order_id, operation_id, 'charge', 1, 1, 'EUR', 1, 1 FROM operations
+           WHERE kind = 'AUTHORIZE' AND order_id = {sold}",
+        "line_id txn_1",
+    ),
+    ("I-29", "UPDATE holds SET account_id = 'anon_1' WHERE order_id = {sold}", "{sold}"),
+    (
+        "I-29",
+        "UPDATE holds SET account_id = 'anon_1' WHERE order_id = {sold};
+         UPDATE orders SET account_id = 'anon_1', email = 'ada@example.com' WHERE order_id = {sold}",
+        "{sold}",
+    ),
     ("I-30", "UPDATE orders SET payment_status = 'AUTHORIZED' WHERE order_id = {sold}", "{sold}"),
     ("I-30", "UPDATE orders SET payment_status = 'VOIDED' WHERE order_id = {pending}", "{pending}"),
     ("I-31", "DELETE FROM manifest_seats WHERE ordinal = 7", "printed 9"),

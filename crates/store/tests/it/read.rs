@@ -113,6 +113,12 @@ fn a_report_counts_seats_orders_and_money() {
         gross_minor: PRICES[0] + 2 * PRICES[1],
         captured_minor: PRICES[0] + PRICES[1],
         returning_minor: PRICES[0],
+        refunded_minor: 0,
+        ga_capacity: 0,
+        ga_held: 0,
+        ga_sold: 0,
+        tickets_issued: 0,
+        tickets_admitted: 0,
         cases_open: 1,
     };
     assert_eq!(format!("{report:?}"), format!("{expected:?}"));

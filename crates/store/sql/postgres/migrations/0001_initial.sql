@@ -395,6 +395,15 @@ CREATE TABLE settlement_lines (
 );
 CREATE INDEX settlement_lines_of_event ON settlement_lines (event_no, created_at);
 
+-- That persons were erased, and not who: digests under a key of this installation. Kept in the main home alone.
+CREATE TABLE erasures (
+  digest     uuid   NOT NULL PRIMARY KEY,
+  subject    text   NOT NULL CHECK (subject IN ('account', 'email')),
+  note       text   NOT NULL,
+  actor      text   NOT NULL,
+  created_at bigint NOT NULL
+);
+
 -- How far upkeep has come that spans events, such as the comparison with the provider's books; a JSON object each.
 CREATE TABLE progress (
   name       text   NOT NULL PRIMARY KEY,

@@ -380,6 +380,15 @@ CREATE TABLE settlement_lines (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX settlement_lines_of_event ON settlement_lines (event_no, created_at);
 
+-- That persons were erased, and not who: digests under a key of this installation. Kept in the main home alone.
+CREATE TABLE erasures (
+  digest     BLOB    NOT NULL PRIMARY KEY,
+  subject    TEXT    NOT NULL CHECK (subject IN ('account', 'email')),
+  note       TEXT    NOT NULL,
+  actor      TEXT    NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- How far upkeep has come that spans events, such as the comparison with the provider's books; a JSON object each.
 CREATE TABLE progress (
   name       TEXT    NOT NULL PRIMARY KEY,
