@@ -1,14 +1,17 @@
 //! The questions that are open from before: each run looks at them again, whenever they arose.
 
-use onsale_core::command::Command;
+use onsale_core::command::{Command, Outcome};
 use onsale_core::id::OperationId;
-use onsale_core::reconcile::{Case, CaseKind};
+use onsale_core::reconcile::{About, Case, CaseKind};
+use onsale_core::time::seconds;
 
 use super::run::{Asked, Run, money_of};
 use super::{Installation, RunError, Summary};
 
 /// Open questions looked at again in one run, of each kind; the oldest come first.
 const QUESTIONS_MAX: u32 = 1_000;
+/// How long the issuer may take: it needs seconds, and whoever looks for his tickets writes after some minutes.
+const TICKETS_WITHIN_MS: i64 = seconds(900);
 
 impl<I: Installation> Run<'_, I> {
     /// Looks again at the questions that are open, whenever they arose: some have been answered at the provider.
@@ -25,7 +28,37 @@ impl<I: Installation> Run<'_, I> {
                 self.orphan(&case, &subject).await?;
             }
         }
+        self.tickets().await?;
         Ok(std::mem::take(&mut self.found))
+    }
+
+    /// Our own books beside each other: who has paid has tickets, after some time.
+    async fn tickets(&mut self) -> Result<(), RunError> {
+        let before = self.books.now().plus_ms(-TICKETS_WITHIN_MS);
+        let read = self.books.read_all(move |reader| reader.unticketed(before, QUESTIONS_MAX)).await?;
+        for (attempt, order) in read.into_iter().flat_map(|(_, found)| found) {
+            let evidence = format!("{order} was paid long ago, and has no tickets");
+            let command = Command::OpenCase {
+                about: About::Attempt(attempt),
+                kind: CaseKind::TicketsMissing,
+                evidence,
+            };
+            if let Outcome::CaseKept { opened, .. } = self.books.record(command).await? {
+                self.found.differs += 1;
+                self.found.cases_opened += u64::from(opened);
+            }
+        }
+        for case in self.open(CaseKind::TicketsMissing).await? {
+            let Some(order) = case.order else {
+                continue;
+            };
+            if !self.books.read(order.event(), move |reader| reader.wants_tickets(order)).await? {
+                let proof = "the tickets are there, or nobody waits for them any more".to_owned();
+                self.books.record(Command::SettleCase { case: case.id, proof }).await?;
+                self.found.cases_closed += 1;
+            }
+        }
+        Ok(())
     }
 
     async fn open(&self, kind: CaseKind) -> Result<Vec<Case>, RunError> {

@@ -3,9 +3,11 @@
 mod best_available;
 mod callbacks;
 mod contention;
+mod erasures;
 mod events;
 mod payments;
 mod reconciliation;
+mod reports;
 mod sale;
 mod ties;
 mod timelines;

@@ -1,7 +1,7 @@
 //! Reading for who compares the books with the provider's.
 
 use onsale_core::comparison::Books;
-use onsale_core::id::{EventNo, OperationId, Seed};
+use onsale_core::id::{EventNo, OperationId, OrderId, Seed};
 use onsale_core::order::Order;
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::{CaseKind, CaseStatus};
@@ -82,6 +82,22 @@ impl Reader<'_> {
         self.0.all(text, &[after.into(), first(to).into(), limit.into()], |row| {
             Ok((row.id(0)?, row.string(1)?))
         })
+    }
+
+    /// Orders that are paid and taken since before a time and have no tickets, with the attempt that paid; at most `limit`. A home
+    /// that has never issued a ticket has nobody who would.
+    pub fn unticketed(&self, before: Timestamp, limit: u32) -> Parsed<Vec<(OperationId, OrderId)>> {
+        let text = "SELECT paid_by, order_id FROM orders WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0
+               AND confirmed_at < ?1 AND EXISTS (SELECT 1 FROM tickets)
+               AND EXISTS (SELECT 1 FROM events e WHERE e.event_no = orders.event_no AND e.elsewhere IS NULL)
+             ORDER BY order_id LIMIT ?2";
+        self.0.all(text, &[before.millis().into(), limit.into()], |row| Ok((row.id(0)?, row.id(1)?)))
+    }
+
+    /// Whether an order is still to have its tickets.
+    pub fn wants_tickets(&self, id: OrderId) -> Parsed<bool> {
+        let text = "SELECT 1 FROM orders WHERE order_id = ?1 AND status = 'CONFIRMED' AND ticketed = 0";
+        Ok(self.0.one(text, &[id.0.into()], |_| Ok(()))?.is_some())
     }
 
     /// Whether an entry of the provider's account is kept here.

@@ -111,6 +111,28 @@ fn our_payments_are_read_by_the_time_of_their_ids() {
     world.finish();
 }
 
+/// Who has paid and has no tickets is found, where somebody issues tickets at all.
+#[test]
+fn paid_orders_without_tickets_are_found() {
+    let world = hall(2, policy());
+    let (order, attempt) = sold(&world, "ada", 0, "pi_1");
+    let read = |at: Timestamp| world.store.read(|db| db.unticketed(at, 10)).unwrap();
+    let later = world.now().plus_ms(1);
+    assert!(read(later).is_empty(), "nobody issues tickets here");
+    world.raw().execute(&format!(
+        "INSERT INTO tickets (ticket_id, event_no, order_id, ordinal, generation, status, inside, admissions, issued_at, version)
+         SELECT hold_id, 1, hold_id, 1, 1, 'VALID', 0, 0, 1, 1 FROM holds WHERE event_no = {}", HALL.0
+    ));
+    assert_eq!(read(later), [(attempt, order)]);
+    assert!(read(world.now()).is_empty(), "it was paid just now");
+    let wants = || world.store.read(|db| db.wants_tickets(order)).unwrap();
+    assert!(wants());
+    world.raw().execute("UPDATE orders SET ticketed = 1");
+    assert!(read(later).is_empty() && !wants());
+    world.raw().execute("UPDATE orders SET ticketed = 0; DELETE FROM tickets");
+    world.finish();
+}
+
 /// Progress goes on from where it was, by whoever was first.
 #[test]
 fn progress_is_kept_by_who_was_first() {
