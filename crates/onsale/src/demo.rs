@@ -1,6 +1,7 @@
 //! `onsale demo`: an arena, a crowd that sells it out over HTTP, a provider that misbehaves, and at the end the books of all
 //! three held against each other.
 
+mod after;
 mod arena;
 mod books;
 mod buyer;
@@ -174,6 +175,8 @@ async fn perform(server: &Server, folder: &Folder, args: &DemoArgs) -> anyhow::R
     let ledger: ProviderLedgerSeen = bank.call(&Ask::get("/_sim/ledger")).await?.json()?;
     wrong.extend(books::compare_money(&found, &ledger.orders, &report, seats));
     follow::check_map(&crowd).await?;
+    let after = after::happen(&crowd, &mut operator, &claims, &found).await?;
+    wrong.extend(after.wrong.iter().cloned());
     let app = Arc::clone(&server.app);
     let audit = server.app.heavy_at(HomeNo::MAIN, move |store| store.audit(app.now())).await?;
     for check in audit.checks.iter().filter(|check| check.violations > 0) {
@@ -182,7 +185,17 @@ async fn perform(server: &Server, folder: &Folder, args: &DemoArgs) -> anyhow::R
     let log: ProviderLogSeen = bank.call(&Ask::get("/_sim/log")).await?.json()?;
     let (measures, report, found) = (&crowd.measures, &report, &found);
     let provider_log = &log.entries;
-    summary::print(&Summary { seats, sold_out_after, settled_after, measures, report, found, provider_log });
+    let after = &after;
+    summary::print(&Summary {
+        after,
+        seats,
+        sold_out_after,
+        settled_after,
+        measures,
+        report,
+        found,
+        provider_log,
+    });
     println!("audit: {} invariants looked at, {} violations", audit.checks.len(), audit.violations());
     println!("books: {} claims, {} payments at the provider", claims.len(), ledger.orders.len());
     let seconds = sold_out_after.as_secs_f64();

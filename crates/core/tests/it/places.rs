@@ -43,7 +43,7 @@ fn run(world: &mut World, at: i64, chance: u64, command: Command) -> Outcome {
 }
 
 fn holds(name: &str, quantity: u32) -> Command {
-    let wish = Wish { seats: Vec::new(), ga: vec![(AreaNo(0), quantity)] };
+    let wish = Wish { seats: Vec::new(), ga: vec![(AreaNo(0), quantity)], best: None };
     Command::PlaceHold { event: HALL, manifest_version: 1, account: account(name), wish, code: None }
 }
 

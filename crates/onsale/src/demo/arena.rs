@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use crate::bowl;
 
-use super::client::{Ask, Client};
+use super::client::{Answer, Ask, Client};
 use super::crowd::{HOLD_TTL_S, PAYMENT_GRACE};
-use super::wire::{ManifestSeatSeen, ManifestSeen};
+use super::wire::{KeySeen, ManifestSeatSeen, ManifestSeen};
 
 /// Prices from the pitch outwards, in minor units.
 const PRICES: [i64; 4] = [18_900, 12_900, 8_900, 4_900];
@@ -109,6 +109,31 @@ impl Operator {
     pub(super) async fn get<T: serde::de::DeserializeOwned>(&mut self, path: &str) -> anyhow::Result<T> {
         let ask = Ask::get(path).token(&self.key);
         self.client.call(&ask).await?.expect(StatusCode::OK)?.json()
+    }
+
+    /// Something to be asked for under the operator's key.
+    pub(super) fn ask(&self, path: &str) -> Ask {
+        Ask::post(path).token(&self.key)
+    }
+
+    pub(super) async fn call(&mut self, ask: &Ask) -> anyhow::Result<Answer> {
+        self.client.call(ask).await
+    }
+
+    pub(super) async fn post<T: serde::de::DeserializeOwned>(
+        &mut self,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<T> {
+        let ask = self.ask(path).json(body);
+        self.client.call(&ask).await?.expect(StatusCode::OK)?.json()
+    }
+
+    /// A key for the gates.
+    pub(super) async fn gate_key(&mut self) -> anyhow::Result<Arc<str>> {
+        let ask = self.ask("/v1/keys").json(&json!({ "role": "gate", "name": "gates" }));
+        let made = self.client.call(&ask).await?.expect(StatusCode::CREATED)?;
+        Ok(made.json::<KeySeen>()?.secret.into())
     }
 
     async fn put(&mut self, path: String, body: String) -> anyhow::Result<()> {

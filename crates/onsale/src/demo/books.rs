@@ -15,6 +15,8 @@ pub(super) struct OrderFound {
     pub(super) hold_id: String,
     /// By ordinal, ascending.
     pub(super) seats: Vec<u32>,
+    /// What each of them costs.
+    pub(super) prices_minor: Vec<i64>,
     /// On the pitch.
     pub(super) places: u32,
     pub(super) total_minor: i64,
@@ -196,6 +198,8 @@ pub(super) fn compare_money(
         orders,
         gross_minor: gross,
         captured_minor: gross,
+        // Made meanwhile, and counted when they are all there.
+        tickets_issued: report.tickets_issued,
         ..ReportSeen::default()
     };
     if *report != expected {

@@ -104,8 +104,18 @@ async fn find_one(
 
 fn order_found(crowd: &Crowd, order: OrderSeen) -> anyhow::Result<OrderFound> {
     let OrderSeen { order_id, hold_id, order_status, payment_status, seats, ga, total_minor, .. } = order;
+    let prices_minor = seats.iter().map(|seat| seat.amount_minor).collect();
     let (seats, places) = (ordinals(crowd, &seats)?, places(&ga));
-    Ok(OrderFound { order_id, hold_id, seats, places, total_minor, order_status, payment_status })
+    Ok(OrderFound {
+        order_id,
+        hold_id,
+        seats,
+        prices_minor,
+        places,
+        total_minor,
+        order_status,
+        payment_status,
+    })
 }
 
 fn ordinals(crowd: &Crowd, seats: &[SeatSeen]) -> anyhow::Result<Vec<u32>> {

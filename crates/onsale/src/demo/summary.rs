@@ -6,6 +6,7 @@ use std::time::Duration;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 
+use super::after::After;
 use super::books::{Found, OrderFound};
 use super::measures::{Counted, Measures, Timed};
 use super::mischief::is_fault;
@@ -13,6 +14,7 @@ use super::wire::{ProviderCallSeen, ReportSeen};
 
 /// What there is to tell.
 pub(super) struct Summary<'a> {
+    pub(super) after: &'a After,
     pub(super) seats: usize,
     pub(super) sold_out_after: Duration,
     pub(super) settled_after: Duration,
@@ -23,7 +25,8 @@ pub(super) struct Summary<'a> {
 }
 
 pub(super) fn print(summary: &Summary<'_>) {
-    let Summary { seats, sold_out_after, settled_after, measures, report, found, provider_log } = summary;
+    let Summary { after, seats, sold_out_after, settled_after, measures, report, found, provider_log } =
+        summary;
     let seconds = sold_out_after.as_secs_f64();
     let rate = |what| format!("{:.0}", measures.counted(what) as f64 / seconds);
     let expired = found.holds.values().filter(|hold| hold.status == "EXPIRED").count()
@@ -31,6 +34,10 @@ pub(super) fn print(summary: &Summary<'_>) {
     let mut rows = vec![
         ("sold out after".to_owned(), format!("{seconds:.2} s")),
         ("every payment closed after another".to_owned(), format!("{:.2} s", settled_after.as_secs_f64())),
+        (
+            "every ticket made after another".to_owned(),
+            format!("{:.2} s", after.ticketed_after.as_secs_f64()),
+        ),
         ("seats sold per second".to_owned(), format!("{:.0}", *seats as f64 / seconds)),
         ("holds per second".to_owned(), rate(Counted::Holds)),
         ("checkouts per second".to_owned(), rate(Counted::Checkouts)),
@@ -38,6 +45,13 @@ pub(super) fn print(summary: &Summary<'_>) {
         ("gross".to_owned(), format!("EUR {}.{:02}", report.gross_minor / 100, report.gross_minor % 100)),
     ];
     rows.extend(Counted::ALL.map(|(what, name)| (name.to_owned(), measures.counted(what).to_string())));
+    rows.extend([
+        ("tickets made".to_owned(), after.tickets.to_string()),
+        ("orders refunded, whole or in part".to_owned(), after.refunds.to_string()),
+        ("seats sold again".to_owned(), after.resold.to_string()),
+        ("let in at the gate".to_owned(), after.admitted.to_string()),
+        ("turned away at the gate".to_owned(), after.turned_away.to_string()),
+    ]);
     rows.push(("holds expired".to_owned(), expired.to_string()));
     for (code, count) in measures.refusals() {
         rows.push((format!("refused: {code}"), count.to_string()));

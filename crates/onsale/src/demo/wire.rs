@@ -10,6 +10,7 @@ pub(super) struct SessionSeen {
 #[derive(Deserialize)]
 pub(super) struct SeatSeen {
     pub(super) seat_id: String,
+    pub(super) amount_minor: i64,
 }
 
 #[derive(Deserialize)]
@@ -41,6 +42,7 @@ pub(super) struct OrderSeen {
     pub(super) seats: Vec<SeatSeen>,
     pub(super) ga: Vec<PlacesSeen>,
     pub(super) total_minor: i64,
+    pub(super) refunded_minor: i64,
     pub(super) next_action: Option<NextActionSeen>,
 }
 
@@ -115,6 +117,7 @@ pub(super) struct ReportSeen {
     pub(super) captured_minor: i64,
     pub(super) returning_minor: i64,
     pub(super) cases_open: u64,
+    pub(super) tickets_issued: u64,
 }
 
 /// The provider's money by order.
@@ -141,4 +144,30 @@ pub(super) struct ProviderLogSeen {
 pub(super) struct ProviderCallSeen {
     pub(super) order_id: Option<String>,
     pub(super) outcome: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TicketsSeen {
+    pub(super) tickets: Vec<TicketSeen>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TicketSeen {
+    pub(super) barcode: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ScanSeen {
+    pub(super) result: String,
+}
+
+/// A comparison with the provider's books.
+#[derive(Deserialize)]
+pub(super) struct RunSeen {
+    pub(super) differences_remain: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct KeySeen {
+    pub(super) secret: String,
 }

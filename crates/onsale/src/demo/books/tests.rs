@@ -20,6 +20,7 @@ fn order(number: usize, seats: &[u32], statuses: [&str; 2]) -> (String, OrderFou
         order_id: order_id.clone(),
         hold_id: format!("hld_{number}"),
         seats: seats.to_vec(),
+        prices_minor: vec![100; seats.len()],
         places: 0,
         total_minor: 100 * seats.len() as i64,
         order_status: statuses[0].to_owned(),
