@@ -54,8 +54,8 @@ pub mod ticket;
 
 pub mod best_available;
 pub mod board;
-pub mod layout;
 pub mod comparison;
+pub mod layout;
 
 pub mod snapshot;
 

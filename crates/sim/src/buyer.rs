@@ -180,7 +180,7 @@ impl Sim {
         seats.sort();
         self.buyers[buyer].purchases -= 1;
         let account = self.buyers[buyer].account.clone();
-        let wish = command::Wish { seats, ga };
+        let wish = command::Wish { seats, ga, best: None };
         self.wish(buyer, Command::PlaceHold { event: HALL, manifest_version: 1, account, wish, code });
     }
 

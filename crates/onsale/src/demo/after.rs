@@ -178,11 +178,13 @@ async fn refund<'a>(
         operator.call(&ask).await?.expect(StatusCode::ACCEPTED)?;
         let again = operator.call(&ask).await?.expect(StatusCode::ACCEPTED)?;
         ensure!(again.replayed, "a refund was asked for twice and begun twice: {again}");
-        let other = operator.call(&operator.ask(&path).new_key().json(&body)).await?;
-        let code = other.json::<ProblemSeen>()?.code;
-        // The first may be done by now; then what is left of the order may be given back as well.
-        if !matches!(code.as_str(), "refund-pending" | "not-refundable" | "refund-too-large") {
-            after.wrong.push(format!("{}: a second refund was answered {other}", order.order_id));
+        // An amount may be given twice; a seat comes back once.
+        if number / each < 2 && order.seats.len() > 1 {
+            let other = operator.call(&operator.ask(&path).new_key().json(&body)).await?;
+            let code = other.json::<ProblemSeen>().map(|problem| problem.code).unwrap_or_default();
+            if !matches!(code.as_str(), "refund-pending" | "not-refundable") {
+                after.wrong.push(format!("{}: a second refund was answered {other}", order.order_id));
+            }
         }
         after.refunds += 1;
         after.refunded_minor += refunded.amount_minor;
