@@ -7,10 +7,10 @@ use onsale_postgres_server::{Place, SHARED_FOLDER, SHARED_SETTINGS, Server};
 
 use crate::steps::{Step, run_steps};
 use crate::tools::{self, cargo, succeed};
-use crate::{chaos, openapi, provider_client, tidy};
+use crate::{chaos, openapi, provider_client, tidy, webhook_client};
 
-/// Cheap steps come first. Clippy and doc share one check of the dependencies; the tests, the diff and the provider's
-/// client share one build, and only the demo is built for release.
+/// Cheap steps come first. Clippy and doc share one check of the dependencies; the tests, the diff and the
+/// clients share one build, and only the demo is built for release.
 const STEPS: &[Step] = &[
     Step { name: "tools", run: tools::check },
     Step { name: "format", run: |root| succeed(&mut cargo(root, &["fmt", "--all", "--check"])) },
@@ -22,6 +22,7 @@ const STEPS: &[Step] = &[
     Step { name: "planted bugs", run: planted_bugs },
     Step { name: "openapi", run: openapi::compare },
     Step { name: "provider client", run: provider_client::run },
+    Step { name: "webhook client", run: webhook_client::run },
     Step { name: "crash points", run: crash_points },
     Step { name: "chaos", run: |root| chaos::run(root, &["--short"]) },
     Step { name: "demo", run: |root| succeed(&mut cargo(root, &["run", "--release", "--", "demo"])) },

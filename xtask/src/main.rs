@@ -8,9 +8,11 @@ mod mutants;
 mod openapi;
 mod prove;
 mod provider_client;
+mod serving;
 mod steps;
 mod tidy;
 mod tools;
+mod webhook_client;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

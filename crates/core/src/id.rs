@@ -163,6 +163,10 @@ ids! {
     TransferId "qtr_";
     /// The right of one person to one seat or place.
     TicketId "tkt_";
+    /// Another system that is told what happens.
+    EndpointId "whe_";
+    /// One message to one of them: the same for each try.
+    MessageId "msg_";
 }
 
 impl CaseId {

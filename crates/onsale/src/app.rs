@@ -23,6 +23,7 @@ use crate::http::listener::ConnectionStats;
 use crate::metrics::Metrics;
 use crate::reconcile::schedule::Plan;
 use crate::tickets::barcode::Signer;
+use crate::webhooks::Webhooks;
 
 /// How long a caller's command may wait for the writer: longer than any healthy queue, shorter than a client's
 /// patience.
@@ -43,6 +44,7 @@ pub(crate) struct App {
     /// The payment provider; `None` when none is configured.
     pub(crate) gateway: Option<Gateways>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) webhooks: Webhooks,
     /// Of the buyers' and of the operators' listener.
     pub(crate) connections: [Arc<ConnectionStats>; 2],
     /// Work that keeps a core busy, such as reading a large manifest.
@@ -66,6 +68,7 @@ pub(crate) struct Parts {
     pub(crate) signer: Signer,
     pub(crate) followers: Arc<Followers>,
     pub(crate) gateway: Option<Gateways>,
+    pub(crate) webhooks: Webhooks,
     pub(crate) connections: [Arc<ConnectionStats>; 2],
     pub(crate) payments_at_once: usize,
     pub(crate) reconcile: Plan,
@@ -133,6 +136,7 @@ impl App {
             followers: parts.followers,
             gateway: parts.gateway,
             metrics: Arc::new(Metrics::new()),
+            webhooks: parts.webhooks,
             connections: parts.connections,
             heavy: Semaphore::new(HEAVY_READS_MAX),
             in_flight: Default::default(),

@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) http: HttpSettings,
     pub(crate) payment: PaymentSettings,
     pub(crate) reconcile: ReconcileSettings,
+    pub(crate) webhooks: WebhookSettings,
     pub(crate) log: LogSettings,
 }
 
@@ -120,6 +121,12 @@ pub(crate) struct ReconcileSettings {
     /// 0 for never.
     pub(crate) every_s: i64,
     pub(crate) overlap_s: i64,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebhookSettings {
+    pub(crate) allow_private: bool,
 }
 
 #[derive(Clone, Deserialize)]

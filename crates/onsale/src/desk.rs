@@ -18,7 +18,7 @@ const LOOKS_MAX: usize = HOME_READERS_MAX;
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 
 /// A home by its place in the settings; the main one is the first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct HomeNo(pub(crate) usize);
 
 impl HomeNo {

@@ -29,4 +29,5 @@ mod seats;
 mod sessions;
 mod test_mode;
 mod tickets;
+mod webhooks;
 pub(crate) mod wire;

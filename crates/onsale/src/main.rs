@@ -25,6 +25,7 @@ mod seat_map;
 mod server;
 mod telemetry;
 mod tickets;
+mod webhooks;
 mod worker;
 
 use std::process::ExitCode;

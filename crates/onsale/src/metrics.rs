@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use onsale_store::{EndpointStatus, Named};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -43,6 +44,7 @@ pub(crate) struct Metrics {
     payments: Family<OutcomeLabel, Counter>,
     scans: Family<OutcomeLabel, Counter>,
     reconciled: Family<OutcomeLabel, Counter>,
+    webhooks: Family<OutcomeLabel, Counter>,
     gauges: Gauges,
 }
 
@@ -60,6 +62,7 @@ struct Gauges {
     cases: Family<Labels, Gauge>,
     case_age: Family<Labels, Gauge<f64, AtomicU64>>,
     reconciled_age: Family<Labels, Gauge<f64, AtomicU64>>,
+    webhook_endpoints: Family<Labels, Gauge>,
 }
 
 impl Metrics {
@@ -67,8 +70,8 @@ impl Metrics {
         let mut registry = Registry::default();
         let requests: Family<RequestLabels, Histogram, fn() -> Histogram> =
             Family::new_with_constructor(|| Histogram::new(LATENCY_BUCKETS));
-        let (holds, callbacks, payments, scans) =
-            (Family::default(), Family::default(), Family::default(), Family::default());
+        let (holds, callbacks, payments, scans, webhooks) =
+            (Family::default(), Family::default(), Family::default(), Family::default(), Family::default());
         let gauges = Gauges::default();
         let reconciled: Family<OutcomeLabel, Counter> = Family::default();
         registry.register_with_unit(
@@ -88,6 +91,16 @@ impl Metrics {
             "onsale_gate_scans",
             "Barcodes shown at gates, by what the gate was told",
             scans.clone(),
+        );
+        registry.register(
+            "onsale_webhook_deliveries",
+            "Messages sent to other systems, by how that ended",
+            webhooks.clone(),
+        );
+        registry.register(
+            "onsale_webhook_endpoints",
+            "Other systems that are told what happens, by status",
+            gauges.webhook_endpoints.clone(),
         );
         registry.register(
             "onsale_writer_queue_depth",
@@ -134,7 +147,7 @@ impl Metrics {
             Unit::Seconds,
             gauges.case_age.clone(),
         );
-        Metrics { registry, requests, holds, callbacks, payments, scans, reconciled, gauges }
+        Metrics { registry, requests, holds, callbacks, payments, scans, reconciled, webhooks, gauges }
     }
 
     pub(crate) fn request(&self, method: &'static str, route: Arc<str>, status: u16, took: Duration) {
@@ -201,6 +214,10 @@ impl Metrics {
         Ok(())
     }
 
+    pub(crate) fn webhook(&self, outcome: &'static str) {
+        self.webhooks.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
     /// The text a scrape gets. Reads the backlog from the databases that can be read.
     pub(crate) async fn render(&self, app: &Arc<App>) -> Result<String, AppError> {
         let now = app.now();
@@ -221,6 +238,14 @@ impl Metrics {
             }
         }
         self.read_questions(app).await?;
+        self.gauges.webhook_endpoints.clear();
+        if let Some(endpoints) = app.webhooks.known() {
+            for status in [EndpointStatus::Enabled, EndpointStatus::Disabled] {
+                let count = endpoints.iter().filter(|endpoint| endpoint.status == status).count();
+                let labels: Labels = vec![("status", status.word().into())];
+                self.gauges.webhook_endpoints.get_or_create(&labels).set(count as i64);
+            }
+        }
         let open = app.connections.iter().map(|stats| stats.open.load(Ordering::Relaxed) as i64);
         self.gauges.connections.set(open.sum());
         for home in app.all() {

@@ -27,6 +27,8 @@ use crate::http::listener::{self, ListenerLimits};
 use crate::http::router;
 use crate::reconcile::schedule::Plan;
 use crate::tickets;
+use crate::webhooks::Webhooks;
+use crate::webhooks::reach::Reach;
 use crate::worker;
 
 /// Calls to the provider at once on behalf of callbacks.
@@ -93,6 +95,11 @@ impl Server {
         }
 
         let (gateway, simulator) = payment(settings, mode).await?;
+        let webhooks = Webhooks::new(match (settings.webhooks.allow_private, mode.test) {
+            (true, _) => Reach::Private,
+            (false, true) => Reach::Loopback,
+            (false, false) => Reach::Public,
+        })?;
         let buyers = listener::bind(settings.listen)
             .with_context(|| format!("failed to listen on {}", settings.listen))?;
         let operators = listener::bind(settings.operator_listen)
@@ -116,6 +123,7 @@ impl Server {
             signer,
             followers,
             gateway,
+            webhooks,
             connections: [Arc::clone(&buyers_limits.stats), Arc::clone(&operators_limits.stats)],
             payments_at_once: settings.payment.connections_max,
             reconcile: Plan::of(&settings.reconcile),

@@ -1,6 +1,7 @@
 //! Everything that happens by itself. Workers are thin pumps: they find what is due, ask the provider, and hand what
 //! they hear to the core. Nothing is promised on their account: when they are late, things are late, not wrong.
 
+pub(crate) mod dispatcher;
 pub(crate) mod expirer;
 pub(crate) mod issuer;
 pub(crate) mod payments;
@@ -23,6 +24,7 @@ const PAYMENTS_EVERY: Duration = Duration::from_millis(500);
 const QUOTA_EVERY: Duration = Duration::from_millis(500);
 /// When a capture rings, too.
 const ISSUER_EVERY: Duration = Duration::from_millis(500);
+const DISPATCHER_EVERY: Duration = Duration::from_millis(500);
 const RECONCILER_EVERY: Duration = Duration::from_secs(5);
 /// How often the server reads what other processes have committed, from each home.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -51,6 +53,8 @@ pub(crate) fn start(app: &Arc<App>) -> JoinSet<()> {
             let bell = &shared.followers.moved_money[home.0];
             on_duty_or_rung(&shared, home, ISSUER_EVERY, bell, issuer::pass).await;
         });
+        let shared = Arc::clone(app);
+        workers.spawn(async move { dispatcher::run(&shared, home, DISPATCHER_EVERY).await });
         let shared = Arc::clone(app);
         workers.spawn(async move { on_duty(&shared, home, RECONCILER_EVERY, reconciler::pass).await });
     }

@@ -2,6 +2,7 @@
 //! what it promises and where else it is enforced.
 
 mod kept;
+mod outbox;
 mod places;
 mod sale;
 mod tickets;
@@ -110,7 +111,10 @@ pub(crate) fn run(db: Look<'_>, now: Timestamp, scope: Scope) -> Result<Audit, S
 /// The checks that both kinds of database know, in the order of their numbers.
 pub(crate) fn all() -> Vec<&'static Query> {
     let mut checks: Vec<&Query> =
-        [sale::CHECKS, places::CHECKS, tickets::CHECKS, kept::CHECKS].into_iter().flatten().collect();
+        [sale::CHECKS, places::CHECKS, tickets::CHECKS, outbox::CHECKS, kept::CHECKS]
+            .into_iter()
+            .flatten()
+            .collect();
     checks.sort_by_key(|(id, ..)| id.trim_start_matches("I-").parse::<u32>().unwrap_or(u32::MAX));
     checks
 }

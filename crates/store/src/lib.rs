@@ -17,6 +17,7 @@ mod look;
 mod migrate;
 mod moving;
 mod names;
+mod outbox;
 mod postgres;
 mod read;
 mod rows;
@@ -34,6 +35,10 @@ pub use keys::{ApiKey, Role};
 pub use limits::*;
 pub use moving::{MoveError, Step, cancel_move, cancel_to_postgres, move_event, to_postgres};
 pub use names::Named;
+pub use outbox::{
+    Attempt, Behind, DeliveryKey, DeliveryStatus, DeliveryView, DueDelivery, EndpointStatus, NewDelivery,
+    Next, OpenDeliveries, WebhookEndpoint,
+};
 pub use postgres::{Duty, HomeOptions};
 pub use read::{
     AttemptView, Attendee, AttendeeTicket, CallbackDue, CaseView, DirectoryLine, EventReport, GateConflict,

@@ -44,6 +44,10 @@ pub const BOARD_ENTRIES_MAX: u64 = 2_000;
 pub const AUDIT_ROWS_MAX: usize = 20;
 /// Oldest SQLite that is trusted: 3.51.3 mended a race in which a WAL reset could corrupt the database.
 pub const SQLITE_VERSION_MIN: i32 = 3_051_003;
+/// Other systems that are told what happens. Each has a row for each event, and work of its own.
+pub const WEBHOOK_ENDPOINTS_MAX: u64 = 16;
+/// Deliveries that are forgotten, or made due again, in one transaction.
+pub(crate) const WEBHOOK_ROWS_MAX: usize = 1_000;
 
 /// Oldest PostgreSQL that is taken: 14 was the first whose server notices a client that has gone while it waits.
 pub(crate) const SERVER_VERSION_MIN: i32 = 140_000;

@@ -1,6 +1,7 @@
 //! Reading for those who show, work through and check: each method is one consistent look.
 
 mod books;
+mod outbox;
 mod places;
 mod reports;
 mod tickets;
@@ -421,8 +422,8 @@ impl Reader<'_> {
     }
 
     /// What waits: holds past their time, operations without an answer, parked callbacks, open cases, orders without their
-    /// tickets; each with the instant of the oldest.
-    pub fn backlog(&self, now: Timestamp) -> Parsed<[(&'static str, u64, Option<Timestamp>); 5]> {
+    /// tickets, undelivered webhooks; each with the instant of the oldest.
+    pub fn backlog(&self, now: Timestamp) -> Parsed<[(&'static str, u64, Option<Timestamp>); 6]> {
         let told = |row: &Row<'_>| Ok((row.number(0)?, time_or_none(row, 1)?));
         let ask = |text: &str, values: &[Value<'_>]| -> Parsed<(u64, Option<Timestamp>)> {
             Ok(self.0.one(text, values, told)?.unwrap_or_default())
@@ -440,6 +441,8 @@ impl Reader<'_> {
             )?;
             let parked =
                 ask("SELECT count(*), min(received_at) FROM callbacks WHERE verdict = 'parked'", &[])?;
+            let webhooks =
+                ask("SELECT count(*), min(at) FROM webhook_deliveries WHERE status <> 'DELIVERED'", &[])?;
             let cases = ask("SELECT count(*), min(opened_at) FROM cases WHERE status = 'OPEN'", &[])?;
             let tickets = ask(
                 "SELECT count(*), min(confirmed_at) FROM orders
@@ -452,6 +455,7 @@ impl Reader<'_> {
                 ("callbacks_parked", parked.0, parked.1),
                 ("cases_open", cases.0, cases.1),
                 ("tickets_due", tickets.0, tickets.1),
+                ("webhooks_undelivered", webhooks.0, webhooks.1),
             ])
         })
     }

@@ -204,7 +204,7 @@ impl Store {
 
     /// Work that commits by itself: on the file with the writer's own connection, on a server with one of the pool's, in this
     /// thread.
-    async fn upkeep<R: Send + 'static>(
+    pub(crate) async fn upkeep<R: Send + 'static>(
         &self,
         work: impl Fn(Look<'_>) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, StoreError> {

@@ -20,7 +20,7 @@ use crate::app::{App, AppError};
 use super::problem::{Problem, page, unknown_method, unknown_route};
 use super::{
     access, callbacks, cases, docs, erasures, events, ga, gate, health, holds, keys, manifest, orders,
-    reconciliation, refunds, reports, seats, sessions, test_mode, tickets,
+    reconciliation, refunds, reports, seats, sessions, test_mode, tickets, webhooks,
 };
 
 /// How long a refusal at the door is held back. A client that comes again at once, whatever it was told, would otherwise
@@ -56,6 +56,7 @@ fn operator_only_routes() -> OpenApiRouter<Arc<App>> {
         .merge(reports::routes())
         .merge(erasures::routes())
         .merge(keys::routes())
+        .merge(webhooks::routes())
         .merge(health::operator_routes())
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::audits;
-use crate::worker::{expirer, issuer, payments, quota, reconciler};
+use crate::worker::{dispatcher, expirer, issuer, payments, quota, reconciler};
 
 use super::extract::ApiJson;
 use super::problem::{Code, Problem};
@@ -71,9 +71,8 @@ async fn run_worker(State(app): State<Arc<App>>, Path(name): Path<String>) -> Re
             "payments" => payments::pass(shared, home).await,
             "quota" => quota::pass(shared, home).await,
             "reconciler" => reconciler::pass(shared, home).await,
+            "dispatcher" => dispatcher::pass(shared, home).await,
             "issuer" => issuer::pass(shared, home).await,
-            // This version makes no messages: a pass over none of them is done at once.
-            "dispatcher" => Ok(()),
             _ => return Err(not_found()),
         });
     }

@@ -8,6 +8,7 @@ pub(crate) mod manifest;
 pub(crate) mod places;
 pub(crate) mod reports;
 pub(crate) mod sale;
+pub(crate) mod webhooks;
 
 use jiff::fmt::temporal::DateTimePrinter;
 use onsale_core::time::Timestamp;

@@ -15,3 +15,4 @@ mod public_reports;
 mod routes;
 mod sockets;
 mod util;
+mod webhooks;

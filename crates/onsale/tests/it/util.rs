@@ -18,6 +18,7 @@ mod ledger;
 mod program;
 mod provider;
 mod raw;
+mod receiver;
 mod store;
 mod test_app;
 
@@ -30,5 +31,6 @@ pub(crate) use database::{
 pub(crate) use program::{Said, finish, program, run};
 pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;
+pub(crate) use receiver::{Receiver, Told, path_of};
 pub(crate) use store::{database_name, keep_in, postgres, url_of};
 pub(crate) use test_app::{App, Hall, OPERATOR_KEY, Options, SEAT_PRICE, database, wall_seconds};

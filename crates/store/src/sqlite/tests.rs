@@ -8,7 +8,7 @@ use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder,
 };
 use onsale_core::gateway::{IntentState, Observation};
-use onsale_core::id::{AccountId, EventNo, OperationId, OrderId, SeatOrdinal, Seed};
+use onsale_core::id::{AccountId, EndpointId, EventNo, OperationId, OrderId, SeatOrdinal, Seed};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
 use onsale_core::money::{Currency, Money};
@@ -322,6 +322,9 @@ fn lists_walk_along_an_index() {
     look.backlog(bench.now).expect("the backlog can be read");
     look.event_versions().expect("events can be read");
     look.api_keys().expect("keys can be read");
+    look.due_webhooks(EndpointId(1), bench.now, 10).expect("deliveries can be read");
+    look.webhook_deliveries(EndpointId(1), None, 10).expect("deliveries can be read");
+    look.open_webhooks().expect("deliveries can be read");
     let plain = bench.reader();
     for text in noted.lock().expect("nothing panics under it").iter() {
         if !text.starts_with("BEGIN") && !text.starts_with("ROLLBACK") {

@@ -13,7 +13,7 @@ use onsale_core::time::{Timestamp, seconds};
 use onsale_store::{Audit, audit_folder, backup_folder};
 use rusqlite::Connection;
 
-use crate::world::{HALL, World, account, ada, ben, checkout, hall, ordinals, place_hold, policy};
+use crate::world::{HALL, World, account, ada, ben, checkout, feed, hall, ordinals, place_hold, policy};
 
 /// What the things of the sale are called.
 struct Things {
@@ -88,6 +88,7 @@ fn sale() -> (World, Things) {
     judge(&world, "evt_parked", "pi_stray", None);
     judge(&world, "evt_conflict", "pi_sold", Some(pending));
     let sold_hold = world.order(sold).order.hold;
+    assert!(feed(&world.store, &world.add_endpoint(1)) > 4);
     (world, Things { sold, sold_hold, paid_by, capture, ticket, held, pending, pending_hold, attempt, late })
 }
 
@@ -233,6 +234,14 @@ const DAMAGE: &[(&str, &str, &str)] = &[
         "UPDATE holds SET account_id = 'anon_1' WHERE order_id = {sold};
          UPDATE orders SET account_id = 'anon_1', email = 'ada@example.com' WHERE order_id = {sold}",
         "{sold}",
+    ),
+    ("I-27", "UPDATE webhook_progress SET version = version + 100 WHERE event_no = 1", "what beyond the log"),
+    ("I-27", "DELETE FROM webhook_deliveries WHERE version = (SELECT max(version) FROM webhook_deliveries)", "what missing"),
+    ("I-27", "UPDATE webhook_progress SET forgotten = 1 WHERE event_no = 1", "what missing"),
+    (
+        "I-27",
+        "UPDATE webhook_deliveries SET version = 1 WHERE version = (SELECT min(version) FROM webhook_deliveries)",
+        "what made up",
     ),
     ("I-30", "UPDATE orders SET payment_status = 'AUTHORIZED' WHERE order_id = {sold}", "{sold}"),
     ("I-30", "UPDATE orders SET payment_status = 'VOIDED' WHERE order_id = {pending}", "{pending}"),

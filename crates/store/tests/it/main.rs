@@ -10,6 +10,7 @@ mod disk;
 mod file;
 mod hold;
 mod open;
+mod outbox;
 mod payment;
 mod places;
 mod read;

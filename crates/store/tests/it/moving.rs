@@ -43,6 +43,8 @@ pub(crate) const TABLES: &[&str] = &[
     "sections",
     "settlement_lines",
     "tickets",
+    "webhook_deliveries",
+    "webhook_progress",
 ];
 
 /// An installation of three homes; the sale is at the first.

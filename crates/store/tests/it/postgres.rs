@@ -7,6 +7,7 @@ mod comparison;
 mod contention;
 mod hold;
 mod moving;
+mod outbox;
 mod payment;
 mod places;
 mod read;

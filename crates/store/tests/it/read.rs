@@ -126,7 +126,14 @@ fn a_report_counts_seats_orders_and_money() {
     world.pass_ms(policy().hold_ttl_ms);
     let backlog = world.store.read(|db| db.backlog(world.now())).unwrap();
     let waiting: Vec<_> = backlog.iter().map(|(what, count, _)| (*what, *count)).collect();
-    let expected = [("expired_holds", 1), ("payment_unknown", 0), ("callbacks_parked", 0), ("cases_open", 1)];
+    let expected = [
+        ("expired_holds", 1),
+        ("payment_unknown", 0),
+        ("callbacks_parked", 0),
+        ("cases_open", 1),
+        ("tickets_due", 1),
+        ("webhooks_undelivered", 0),
+    ];
     assert_eq!(waiting, expected);
     assert_eq!(backlog[0].2, Some(world.now()), "the oldest is over just now");
     assert_eq!(world.store.read(|db| db.order_account(sold)).unwrap(), Some(ada()));

@@ -40,7 +40,7 @@ fn hall() -> World {
 /// Sells seats and places of the lawn to ada, up to the authorization.
 fn authorized(world: &World, seats: &[u32], lawn: u32) -> (OrderId, OperationId) {
     let ga = if lawn > 0 { vec![(AreaNo(0), lawn)] } else { Vec::new() };
-    let wish = Wish { seats: ordinals(seats), ga };
+    let wish = Wish { seats: ordinals(seats), ga, best: None };
     let place = Command::PlaceHold { event: HALL, manifest_version: 1, account: ada(), wish, code: None };
     let Outcome::HoldPlaced(placed) = world.submit(place) else { panic!("there is room") };
     let reference = format!("pi_{}", placed.hold.id);

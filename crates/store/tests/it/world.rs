@@ -5,6 +5,7 @@ mod asked;
 mod everything;
 mod printed;
 mod raw;
+mod told;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub(crate) use asked::{ask, done};
 pub(crate) use everything::{KEY, message, picture};
 pub(crate) use printed::{draft, manifest, policy};
 pub(crate) use raw::Raw;
+pub(crate) use told::{TYPES, endpoint, feed, news};
 
 /// The event of most tests.
 pub(crate) const HALL: EventNo = EventNo(1);

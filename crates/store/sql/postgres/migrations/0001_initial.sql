@@ -418,6 +418,61 @@ CREATE TABLE secrets (
   created_at bigint NOT NULL
 );
 
+-- Other systems that are told what happens. What is deleted stays for a while as a name, so that no process takes it for one that it
+-- has not heard of yet.
+CREATE TABLE webhook_endpoints (
+  endpoint_id     uuid    NOT NULL PRIMARY KEY,
+  url             text    NOT NULL,
+  types           text    NOT NULL, -- JSON list of the types of messages it wants
+  secret          bytea   NOT NULL,
+  -- Until then messages are signed with this one too.
+  secret_before   bytea,
+  signed_until    bigint,
+  status          text    NOT NULL CHECK (status IN ('ENABLED', 'DISABLED', 'DELETED')),
+  created_at      bigint  NOT NULL,
+  enabled_at      bigint  NOT NULL,
+  disabled_at     bigint,
+  disabled_reason text,
+  CHECK ((status = 'ENABLED') = (disabled_at IS NULL)),
+  CHECK ((secret_before IS NULL) = (signed_until IS NULL))
+);
+
+-- How far each of them has an event's log: up to here it is known what there is to tell, and kept as deliveries.
+CREATE TABLE webhook_progress (
+  event_no    integer NOT NULL,
+  endpoint_id uuid    NOT NULL,
+  types       text    NOT NULL,
+  started     bigint  NOT NULL CHECK (started >= 0),
+  version     bigint  NOT NULL,
+  -- Deliveries that were done long ago and are no longer kept.
+  forgotten   bigint  NOT NULL CHECK (forgotten >= 0),
+  PRIMARY KEY (event_no, endpoint_id),
+  CHECK (version >= started)
+);
+
+-- What is to be told: one entry of an event's log, to one endpoint. Those of one subject are told in order.
+CREATE TABLE webhook_deliveries (
+  event_no    integer NOT NULL,
+  endpoint_id uuid    NOT NULL,
+  version     bigint  NOT NULL,
+  message_id  uuid    NOT NULL UNIQUE,
+  subject     uuid    NOT NULL,
+  at          bigint  NOT NULL,
+  status      text    NOT NULL CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
+  tries       bigint  NOT NULL CHECK (tries >= 0),
+  due_at      bigint  NOT NULL,
+  updated_at  bigint  NOT NULL,
+  last_status integer NOT NULL, -- of the last answer; 0 for none
+  last_error  text    NOT NULL,
+  PRIMARY KEY (event_no, endpoint_id, version)
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, due_at) WHERE status = 'PENDING';
+CREATE INDEX webhook_deliveries_ahead ON webhook_deliveries (event_no, endpoint_id, subject, version) WHERE status <> 'DELIVERED';
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (endpoint_id, at) WHERE status <> 'DELIVERED';
+CREATE INDEX webhook_deliveries_failed ON webhook_deliveries (endpoint_id, updated_at) WHERE status = 'FAILED';
+CREATE INDEX webhook_deliveries_done ON webhook_deliveries (updated_at) WHERE status = 'DELIVERED';
+CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (endpoint_id, at);
+
 -- Which batches are done. A batch whose commit was not answered is looked up here; when it isn't found it is entered as not
 -- applied, and can then never be.
 CREATE TABLE batches (

@@ -402,3 +402,58 @@ CREATE TABLE secrets (
   value      BLOB    NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Other systems that are told what happens. What is deleted stays for a while as a name, so that no process takes it for one that it
+-- has not heard of yet.
+CREATE TABLE webhook_endpoints (
+  endpoint_id     BLOB    NOT NULL PRIMARY KEY,
+  url             TEXT    NOT NULL,
+  types           TEXT    NOT NULL, -- JSON list of the types of messages it wants
+  secret          BLOB    NOT NULL,
+  -- Until then messages are signed with this one too.
+  secret_before   BLOB,
+  signed_until    INTEGER,
+  status          TEXT    NOT NULL CHECK (status IN ('ENABLED', 'DISABLED', 'DELETED')),
+  created_at      INTEGER NOT NULL,
+  enabled_at      INTEGER NOT NULL,
+  disabled_at     INTEGER,
+  disabled_reason TEXT,
+  CHECK ((status = 'ENABLED') = (disabled_at IS NULL)),
+  CHECK ((secret_before IS NULL) = (signed_until IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- How far each of them has an event's log: up to here it is known what there is to tell, and kept as deliveries.
+CREATE TABLE webhook_progress (
+  event_no    INTEGER NOT NULL,
+  endpoint_id BLOB    NOT NULL,
+  types       TEXT    NOT NULL,
+  started     INTEGER NOT NULL CHECK (started >= 0),
+  version     INTEGER NOT NULL,
+  -- Deliveries that were done long ago and are no longer kept.
+  forgotten   INTEGER NOT NULL CHECK (forgotten >= 0),
+  PRIMARY KEY (event_no, endpoint_id),
+  CHECK (version >= started)
+) STRICT, WITHOUT ROWID;
+
+-- What is to be told: one entry of an event's log, to one endpoint. Those of one subject are told in order.
+CREATE TABLE webhook_deliveries (
+  event_no    INTEGER NOT NULL,
+  endpoint_id BLOB    NOT NULL,
+  version     INTEGER NOT NULL,
+  message_id  BLOB    NOT NULL UNIQUE,
+  subject     BLOB    NOT NULL,
+  at          INTEGER NOT NULL,
+  status      TEXT    NOT NULL CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
+  tries       INTEGER NOT NULL CHECK (tries >= 0),
+  due_at      INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  last_status INTEGER NOT NULL, -- of the last answer; 0 for none
+  last_error  TEXT    NOT NULL,
+  PRIMARY KEY (event_no, endpoint_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, due_at) WHERE status = 'PENDING';
+CREATE INDEX webhook_deliveries_ahead ON webhook_deliveries (event_no, endpoint_id, subject, version) WHERE status <> 'DELIVERED';
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (endpoint_id, at) WHERE status <> 'DELIVERED';
+CREATE INDEX webhook_deliveries_failed ON webhook_deliveries (endpoint_id, updated_at) WHERE status = 'FAILED';
+CREATE INDEX webhook_deliveries_done ON webhook_deliveries (updated_at) WHERE status = 'DELIVERED';
+CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (endpoint_id, at);

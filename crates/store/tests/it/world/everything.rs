@@ -7,16 +7,17 @@ use std::sync::Arc;
 use onsale_core::command::{Answer, Command, Outcome};
 use onsale_core::event::{EventStatus, Policy};
 use onsale_core::gateway::IntentState;
-use onsale_core::id::{EventNo, HoldId, OperationId, OrderId};
+use onsale_core::id::{EndpointId, EventNo, HoldId, OperationId, OrderId};
 use onsale_core::log::LogKind;
 use onsale_core::manifest::{GaArea, Manifest};
 use onsale_core::payment::OperationKind;
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::Timestamp;
-use onsale_store::Store;
+use onsale_store::{Attempt, Next, Store};
 
 use super::{
-    HALL, PRICES, World, account, ada, ben, checkout, draft, manifest, ordinals, place_hold, policy,
+    HALL, PRICES, World, account, ada, ben, checkout, done, draft, endpoint, feed, manifest, ordinals,
+    place_hold, policy,
 };
 
 /// Ids that tests go on with.
@@ -106,7 +107,23 @@ impl World {
         self.judge(HALL, message("evt_parked", "pi_stray", Some(pending)));
         self.judge(HALL, message("evt_conflict", "pi_sold", Some(pending)));
         self.judge(EventNo::HOUSE, message("evt_house", "pi_nobody", None));
+        self.tell_others();
         Things { sold, held, pending, attempt }
+    }
+
+    /// One endpoint has had some of what happened, was told in vain of some, and has yet to be told of the rest.
+    fn tell_others(&self) {
+        let endpoint = self.add_endpoint(1);
+        assert!(feed(&self.store, &endpoint) > 4);
+        let ends = [Next::Delivered, Next::Again(self.now().plus_ms(5_000)), Next::Failed];
+        let attempts = self.due(&endpoint).into_iter().zip(ends).map(|(due, next)| Attempt {
+            key: due.key,
+            tries: due.tries,
+            answer: 500,
+            error: "tab\tand \\N".to_owned(),
+            next,
+        });
+        done(self.store.record_webhook_attempts(attempts.collect(), self.now())).expect("it is recorded");
     }
 
     pub(crate) fn judge(&self, event: EventNo, callback: Callback) -> Verdict {
@@ -164,6 +181,11 @@ pub(crate) fn picture(store: &Store, no: EventNo) -> String {
         for case in db.cases(None, 10_000)?.into_iter().filter(|case| case.event() == no) {
             let _ = writeln!(out, "{case:?}");
         }
+        for delivery in db.webhook_deliveries(EndpointId(1), None, 1_000)? {
+            let _ = writeln!(out, "{delivery:?}");
+        }
+        let behind = db.webhooks_behind(&endpoint(1), None, 1_000)?;
+        let _ = writeln!(out, "{:?}", behind.iter().find(|behind| behind.event == no));
         for id in ["evt_parked", "evt_conflict"] {
             let _ = writeln!(out, "{:?}", db.callback(id)?);
         }
