@@ -34,8 +34,8 @@ texts! {
         ) AS s";
 }
 
-const DUE: &str = "SELECT w.no, h.hold_id FROM unnest($1::int[]) AS w (no) CROSS JOIN LATERAL (
-         SELECT hold_id FROM holds WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0 AND expires_at <= $2
+const DUE: &str = "SELECT w.no, h.hold_id FROM unnest($1::int[], $2::bigint[]) AS w (no, now) CROSS JOIN LATERAL (
+         SELECT hold_id FROM holds WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0 AND expires_at <= w.now
            AND event_no = w.no ORDER BY expires_at LIMIT $3
      ) AS h";
 
@@ -47,7 +47,9 @@ fn ask(link: &Link, text: &str, values: &[&(dyn ToSql + Sync)]) -> Parsed<Vec<Pg
 /// Reads rows of the rare kinds, and the holds of some events that are due.
 pub(super) fn load(link: &Link, snapshot: &mut Snapshot, due: &[i32], needs: Vec<Need>) -> Parsed<()> {
     if !due.is_empty() {
-        let (now, limit) = (snapshot.now().millis(), i64::from(DUE_HOLDS_MAX));
+        // An event's clock may be ahead of this process's.
+        let now: Vec<i64> = due.iter().map(|no| snapshot.now_of(EventNo(*no as u32)).millis()).collect();
+        let limit = i64::from(DUE_HOLDS_MAX);
         let found = ask(link, DUE, &[&due, &now, &limit])?;
         for no in due {
             let mut holds = Vec::new();
