@@ -88,6 +88,10 @@ bugs! {
     RefundBaseForgotten;
     /// Seats are free before the provider has given the money back.
     SeatsFreedBeforeRefund;
+    /// A board doesn't take in what its own batch decides.
+    BoardNotFollowed;
+    /// Who has seats chosen doesn't get those of holds that are over.
+    ChoiceForgetsDue;
     // The worker's.
     /// The object is confirmed before its name is kept.
     NameNotKept;

@@ -512,7 +512,9 @@ impl Snapshot {
         row.clock = at;
         let version = row.version;
         let entry = LogEntry { event, version, at, kind };
-        if self.boards.get_mut(&event).is_some_and(|board| board.follow(&entry).is_err()) {
+        if !planted!(BoardNotFollowed)
+            && self.boards.get_mut(&event).is_some_and(|board| board.follow(&entry).is_err())
+        {
             self.boards.remove(&event);
         }
         self.log.push(entry);

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use onsale_core::best_available::Best;
 use onsale_core::command::{self, Command, Outcome, PlacedHold};
 use onsale_core::id::{AccountId, AreaNo, OrderId, SeatOrdinal};
 use onsale_core::idempotency::RequestKey;
@@ -180,8 +181,22 @@ impl Sim {
         seats.sort();
         self.buyers[buyer].purchases -= 1;
         let account = self.buyers[buyer].account.clone();
-        let wish = command::Wish { seats, ga, best: None };
+        // Some let the house choose.
+        let wish = match self.chance.percent(25) {
+            true => command::Wish { seats: Vec::new(), ga, best: Some(self.best_wished(count)) },
+            false => command::Wish { seats, ga, best: None },
+        };
         self.wish(buyer, Command::PlaceHold { event: HALL, manifest_version: 1, account, wish, code });
+    }
+
+    fn best_wished(&mut self, count: usize) -> Best {
+        Best {
+            quantity: count as u32,
+            price_level: self.chance.percent(20).then(|| self.chance.below(2) as u16),
+            section: None,
+            accessible: false,
+            split_rows: self.chance.percent(30),
+        }
     }
 
     /// How many places of which areas.
@@ -432,6 +447,9 @@ impl Sim {
                 return Ok(());
             }
         };
+        let chosen =
+            |wish: &Wish| matches!(&wish.command, Command::PlaceHold { wish, .. } if wish.best.is_some());
+        let chosen = self.buyers[buyer].wish.as_ref().is_some_and(chosen);
         self.buyers[buyer].wish = None;
         match outcome {
             Outcome::HoldPlaced(placed) => {
@@ -449,6 +467,7 @@ impl Sim {
             }
             Outcome::Refused(refusal) => {
                 match refusal {
+                    Refusal::NotEnoughAvailable { area: None } if chosen => {}
                     Refusal::PriceChanged => self.coverage.saw(Sometimes::PriceChanged),
                     Refusal::AccountLimit { .. } => self.coverage.saw(Sometimes::LimitReached),
                     Refusal::PaymentsSaturated => self.coverage.saw(Sometimes::Saturated),

@@ -1,6 +1,7 @@
 //! What must hold: after each commit, beside the invariants of the store in memory, that the step was a legal one; at the
 //! end, that everything has come to one and that all money is accounted for.
 
+mod choice;
 mod places;
 
 use onsale_core::command::{Command, Decision, Outcome, Request};
@@ -52,6 +53,7 @@ pub(crate) fn committed(
     if let ([request], [decision]) = (requests, decisions) {
         let now = locked_at.max(before.events[&request.command.event()].clock);
         places::refused(request, decision, before, now)?;
+        choice::chosen(request, decision, before, now, &mut sim.coverage)?;
         let is_back = |entry: &LogEntry| matches!(entry.kind, LogKind::OrderReturned { .. });
         if matches!(request.command, Command::JudgeCallback { .. }) && entries.iter().any(is_back) {
             sim.coverage.saw(Sometimes::RefundByCallback);

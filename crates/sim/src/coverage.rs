@@ -150,6 +150,10 @@ sometimes! {
     SoldAgain;
     /// Places that were given back are for nobody.
     KeptFromResale;
+    /// Seats were chosen for a buyer.
+    Chosen;
+    /// There were none to choose.
+    NoneToChoose;
     /// Seats were sold.
     Sold;
     /// Seats were sold by taking the money at once.

@@ -194,7 +194,7 @@ pub(super) fn refused(
         let pending = hold.status == HoldStatus::PaymentPending && keeps;
         hold.status.is_live() && (hold.expires_at > now || pending)
     };
-    let tickets = wish.seats.len() as u32 + wish.ga.iter().map(|(_, quantity)| quantity).sum::<u32>();
+    let tickets = wish.tickets();
     let had = match &decision.outcome {
         Outcome::Refused(Refusal::NotEnoughAvailable { area: Some(area) }) => {
             let allocation = opened(world, code);
@@ -209,7 +209,7 @@ pub(super) fn refused(
                 wish.ga.iter().find(|(wanted, _)| wanted == area).map_or(0, |(_, quantity)| *quantity);
             room >= ours.map(|line| line.quantity).sum::<u32>() + wanted
         }
-        Outcome::Refused(Refusal::NotEnoughAvailable { area: None }) => {
+        Outcome::Refused(Refusal::NotEnoughAvailable { area: None }) if wish.best.is_none() => {
             let sold: u32 = world.buckets.values().map(|bucket| bucket.sold).sum();
             let held: u32 = world.holds.values().filter(binds).map(|hold| places(&hold.ga)).sum();
             let wanted: u32 = wish.ga.iter().map(|(_, quantity)| quantity).sum();

@@ -93,6 +93,10 @@ planted! {
     seats_freed_before_the_money_is_back: SeatsFreedBeforeRefund, in_memory, [
         "invariants: refunds", "step: the money comes back before the seats do"
     ];
+    a_board_that_does_not_follow: BoardNotFollowed, in_memory, [
+        "a batch comes to what its requests come to one by one", "step: what is chosen can be had", "panic"
+    ];
+    a_choice_that_forgets_what_is_over: ChoiceForgetsDue, in_memory, ["step: the best there are are chosen"];
     a_name_that_is_not_kept: NameNotKept, in_memory, ["provider: confirmed only what the books can name"];
     a_key_used_past_its_life: SentPastHorizon, in_memory, ["provider: no key past its life"];
     a_return_given_up_in_silence: SilenceEndsReturn, in_memory, [
