@@ -7,7 +7,8 @@
 //! Reading order: the words ([`id`], [`money`], [`time`], [`limits`]), what is sold ([`manifest`], [`event`],
 //! [`seat_map`], [`ga`], [`access`]), the lifecycles ([`hold`], [`order`], [`payment`], [`refund`], [`ticket`],
 //! [`reconcile`]) and the provider's books beside ours ([`comparison`]), how seats are chosen ([`layout`], [`board`],
-//! [`best_available`]), then how a decision is made ([`snapshot`], [`command`]), and what a worker does about what was decided ([`errand`]).
+//! [`best_available`]), then how a decision is made ([`snapshot`], [`command`]), and what a worker does about what was
+//! decided ([`errand`]).
 
 #[cfg(feature = "planted-bugs")]
 pub mod planted;
