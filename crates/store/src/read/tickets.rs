@@ -50,7 +50,7 @@ impl Reader<'_> {
             "SELECT {columns}, t.ordinal, t.area, t.admitted_at, t.admitted_gate
              FROM scans s LEFT JOIN tickets t ON t.ticket_id = s.ticket_id
              WHERE s.event_no = ?1 AND s.let_in_offline = 1 AND s.result <> 'ADMIT'
-             ORDER BY s.received_at DESC, s.scan_id LIMIT ?2"
+             ORDER BY s.received_at DESC, s.scan_id DESC LIMIT ?2"
         );
         self.0.all(&text, &[no.0.into(), limit.into()], |row| {
             Ok(GateConflict {

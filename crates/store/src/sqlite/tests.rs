@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use onsale_core::command::{Answer, Command, Outcome, Request, Wish};
+use onsale_core::command::{Answer, Command, Outcome, Request, Showing, Wish};
 use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, QueueOrder,
 };
 use onsale_core::gateway::{IntentState, Observation};
-use onsale_core::id::{AccountId, EndpointId, EventNo, OperationId, OrderId, SeatOrdinal, Seed};
+use onsale_core::id::{AccountId, EndpointId, EventNo, OperationId, OrderId, SeatOrdinal, Seed, TicketId};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
 use onsale_core::money::{Currency, Money};
@@ -249,6 +249,19 @@ fn sale(bench: &mut Bench) -> (onsale_core::id::HoldId, OrderId, OperationId) {
         relevant: true,
     });
     bench.run(Command::RecordAnswer { operation: attempt, answer: Answer::Observed(observation) });
+    bench.run(Command::IssueTickets { order });
+    let ticket: TicketId = Seed::new(NO, bench.now, 1).mint();
+    bench.run(Command::ReissueTicket { ticket, generation: 1, actor: "key_1".to_owned() });
+    bench.run(Command::ScanTicket(Showing {
+        scan: "scan-1".into(),
+        ticket,
+        generation: 1,
+        at: None,
+        direction: onsale_core::ticket::Direction::In,
+        gate: "north".to_owned(),
+        scanned_at: None,
+        let_in_offline: false,
+    }));
     (first, order, attempt)
 }
 
@@ -262,8 +275,18 @@ fn every_statement_of_a_decision_is_a_look_up() {
         .expect("keys can be forgotten");
     let db = bench.reader();
     let noted = noted.lock().expect("nothing panics under it");
-    let tables =
-        ["events", "seats", "holds", "orders", "operations", "cases", "callbacks", "idempotency_keys"];
+    let tables = [
+        "events",
+        "seats",
+        "holds",
+        "orders",
+        "operations",
+        "cases",
+        "callbacks",
+        "idempotency_keys",
+        "tickets",
+        "scans",
+    ];
     for table in tables {
         let reads = |text: &&String| text.contains(&format!("FROM {table} "));
         assert!(noted.iter().any(|text| reads(&text)), "{table} is read: {noted:#?}");
@@ -298,6 +321,11 @@ fn every_look_that_workers_and_buyers_take_is_a_look_up() {
         look.has_operation(attempt)?;
         look.cases(Some(CaseStatus::Open), 10)?;
         look.cases(Some(CaseStatus::Closed), 10)?;
+        look.tickets(order)?;
+        look.ticket(TicketId(1))?;
+        look.gate_conflicts(NO, 10)?;
+        look.revoked_tickets(NO, None)?;
+        look.revoked_tickets(NO, Some(3))?;
         Ok(())
     };
     looked().expect("the database can be read");
@@ -325,6 +353,7 @@ fn lists_walk_along_an_index() {
     look.due_webhooks(EndpointId(1), bench.now, 10).expect("deliveries can be read");
     look.webhook_deliveries(EndpointId(1), None, 10).expect("deliveries can be read");
     look.open_webhooks().expect("deliveries can be read");
+    look.orders_to_ticket(10).expect("orders can be read");
     let plain = bench.reader();
     for text in noted.lock().expect("nothing panics under it").iter() {
         if !text.starts_with("BEGIN") && !text.starts_with("ROLLBACK") {
