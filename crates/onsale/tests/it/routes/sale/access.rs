@@ -114,6 +114,12 @@ async fn each_role_may_do_its_own() {
             false => drop(inside.get("/v1/gate/keys").await.problem(403, "forbidden")),
         }
         client.get("/v1/gate/keys").await.problem(404, "not-found");
+        let scan = json!({ "scan_id": role, "barcode": "no ticket", "gate": "north" });
+        match role {
+            "gate" | "operator" => drop(inside.post("/v1/gate/scans", &scan).await.ok(200)),
+            _ => drop(inside.post("/v1/gate/scans", &scan).await.problem(403, "forbidden")),
+        }
+        client.post("/v1/gate/scans", &scan).await.problem(404, "not-found");
         match reads_holds {
             true => drop(client.get(&hold_path).await.ok(200)),
             false => drop(client.get(&hold_path).await.problem(403, "forbidden")),
