@@ -52,9 +52,9 @@ pub enum Need {
     Seat(EventNo, SeatOrdinal),
     /// A standing area with its buckets.
     Area(EventNo, AreaNo),
-    /// Live holds of an event whose time has come, the longest due first, at most
-    /// [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX).
-    Due(EventNo),
+    /// Live holds of an event whose time has come, the longest due first, those in payment last; at most
+    /// [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX) of each kind, so that none is hidden behind those of another kind.
+    Due(EventNo, DueWith),
     /// The state of every seat of an event, where it has any.
     Board(EventNo),
     /// Capacity on its way.
@@ -71,6 +71,31 @@ pub enum Need {
     Ticket(TicketId),
     /// A scan, by its id.
     Scan(EventNo, Arc<str>),
+}
+
+/// What a hold that is due has, to be in somebody's way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DueWith {
+    /// Seats.
+    Seats,
+    /// Places of any standing area: they count under the event's cap.
+    Places,
+    /// Places of this area.
+    Area(AreaNo),
+    /// Tickets counted with this access code.
+    Code(Arc<str>),
+}
+
+impl DueWith {
+    /// Whether a hold is of this kind.
+    pub fn has(&self, hold: &Hold) -> bool {
+        match self {
+            DueWith::Seats => !hold.seats.is_empty(),
+            DueWith::Places => !hold.ga.is_empty(),
+            DueWith::Area(area) => hold.ga.iter().any(|line| line.area == *area),
+            DueWith::Code(code) => hold.code.as_ref() == Some(code),
+        }
+    }
 }
 
 /// A row with its state before the batch.
@@ -190,7 +215,7 @@ pub struct Snapshot {
     pub(crate) references: BTreeMap<Arc<str>, OperationId>,
     pub(crate) operations_of: BTreeMap<OrderId, Vec<OperationId>>,
     pub(crate) cases_of: BTreeMap<OrderId, Vec<CaseId>>,
-    pub(crate) due_of: BTreeMap<EventNo, Vec<HoldId>>,
+    pub(crate) due_of: BTreeMap<EventNo, BTreeSet<HoldId>>,
     pub(crate) tickets_of: BTreeMap<OrderId, BTreeSet<TicketId>>,
     pub(crate) boards: BTreeMap<EventNo, Board>,
     /// Entries appended by this batch, in order.
@@ -241,15 +266,18 @@ impl Snapshot {
                 self.want(Need::Account(event, account.clone()));
                 wish.seats.iter().for_each(|seat| self.want(Need::Seat(event, *seat)));
                 wish.ga.iter().for_each(|(area, _)| self.want(Need::Area(event, *area)));
+                // What is counted or chosen, and not named, may be bound by holds that are over.
                 if let Some(code) = code {
                     self.want(Need::Code(event, Arc::clone(code)));
+                    self.want(Need::Due(event, DueWith::Code(Arc::clone(code))));
                 }
                 if wish.best.is_some() {
                     self.want(Need::Board(event));
+                    self.want(Need::Due(event, DueWith::Seats));
                 }
-                // What is counted or chosen, and not named, may be bound by holds that are over.
-                if code.is_some() || !wish.ga.is_empty() || wish.best.is_some() {
-                    self.want(Need::Due(event));
+                if !wish.ga.is_empty() {
+                    self.want(Need::Due(event, DueWith::Places));
+                    wish.ga.iter().for_each(|(area, _)| self.want(Need::Due(event, DueWith::Area(*area))));
                 }
             }
             Command::BeginRefund { order, .. } | Command::IssueTickets { order } => {
@@ -423,10 +451,10 @@ impl Snapshot {
         self.areas.load((event, area.no), area);
     }
 
-    /// Adds the holds of an event that are due; each is wanted whole.
+    /// Adds holds of an event that are due; each is wanted whole.
     pub fn load_due(&mut self, event: EventNo, holds: Vec<HoldId>) {
         holds.iter().for_each(|hold| self.want(Need::Hold(*hold)));
-        self.due_of.entry(event).or_insert(holds);
+        self.due_of.entry(event).or_default().extend(holds);
     }
 
     /// The version of an event as it is stored: that of its row, but for the entries of this batch.

@@ -9,6 +9,7 @@ use onsale_core::order::OrderStatus;
 use onsale_core::payment::{OperationKind, OperationStatus, PaymentStatus};
 use onsale_core::reconcile::{CaseKind, CaseStatus, Verdict};
 use onsale_core::refusal::Refusal;
+use onsale_core::snapshot::DueWith;
 use onsale_core::ticket::{Direction, ScanResult, TicketStatus};
 use serde_json::Value;
 
@@ -113,6 +114,17 @@ pub(crate) fn seats_of(text: &str) -> Result<Vec<SeatOrdinal>, StoreError> {
 pub(crate) fn ga_json(lines: &[GaLine]) -> String {
     let line = |l: &GaLine| format!(r#"{{"a":{},"b":{},"q":{}}}"#, l.area.0, l.bucket.0, l.quantity);
     format!("[{}]", lines.iter().map(line).collect::<Vec<_>>().join(","))
+}
+
+/// Which holds a question about those that are due means: patterns for their seats and places as [`seats_json`] and
+/// [`ga_json`] write them, and a code or nothing.
+pub(crate) fn due_with(with: &DueWith) -> (&str, String, &str) {
+    match with {
+        DueWith::Seats => ("[_%]", "%".to_owned(), ""),
+        DueWith::Places => ("%", r#"%"a":%"#.to_owned(), ""),
+        DueWith::Area(area) => ("%", format!(r#"%"a":{},%"#, area.0), ""),
+        DueWith::Code(code) => ("%", "%".to_owned(), code),
+    }
 }
 
 /// A JSON list of places, read back.

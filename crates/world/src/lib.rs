@@ -17,7 +17,7 @@ use onsale_core::event::{
     Admission, Event, EventStatus, InDoubt, OrphanSeats, PaymentMode, Policy, PriceTable, QueueOrder,
 };
 use onsale_core::ga::{Area, Bucket, Transfer};
-use onsale_core::hold::Hold;
+use onsale_core::hold::{Hold, HoldStatus};
 use onsale_core::id::{
     AccountId, AllocationNo, AreaNo, BucketNo, CaseId, EventId, EventNo, HoldId, OperationId, OrderId,
     SeatOrdinal, Seed, TicketId, TransferId,
@@ -183,13 +183,14 @@ impl World {
                 let buckets = self.buckets.range(of_area).map(|(_, bucket)| bucket.clone()).collect();
                 row(&self.areas, &(no, area), |area| snapshot.load_area(no, area, buckets));
             }
-            Need::Due(no) => {
+            Need::Due(no, with) => {
                 let now = snapshot.now_of(no);
                 let is_due = |hold: &&Hold| {
-                    hold.event() == no && hold.status.is_live() && !hold.in_doubt && hold.expires_at <= now
+                    let is_over = hold.status.is_live() && !hold.in_doubt && hold.expires_at <= now;
+                    hold.event() == no && is_over && with.has(hold)
                 };
                 let mut due: Vec<&Hold> = self.holds.values().filter(is_due).collect();
-                due.sort_by_key(|hold| (hold.expires_at, hold.id));
+                due.sort_by_key(|hold| (hold.status != HoldStatus::Active, hold.expires_at, hold.id));
                 let due = due.into_iter().take(DUE_HOLDS_MAX as usize).map(|hold| hold.id).collect();
                 snapshot.load_due(no, due);
             }

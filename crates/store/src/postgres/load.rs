@@ -13,7 +13,7 @@ use onsale_core::id::{AccountId, AreaNo, EventNo, OrderId};
 use onsale_core::payment::Operation;
 use onsale_core::planted;
 use onsale_core::reconcile::Case;
-use onsale_core::snapshot::{Need, Snapshot};
+use onsale_core::snapshot::{DueWith, Need, Snapshot};
 use onsale_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row as PgRow, Statement};
@@ -56,7 +56,7 @@ struct Wanted {
     accounts: (Vec<i32>, Vec<String>),
     seats: (Vec<i32>, Vec<i32>),
     areas: (Vec<i32>, Vec<i32>),
-    due: Vec<i32>,
+    due: Vec<(EventNo, DueWith)>,
     boards: Vec<EventNo>,
     rare: Vec<Need>,
 }
@@ -95,7 +95,7 @@ impl Wanted {
                     wanted.areas.0.push(no.0 as i32);
                     wanted.areas.1.push(i32::from(area.0));
                 }
-                Need::Due(no) => wanted.due.push(no.0 as i32),
+                Need::Due(no, with) => wanted.due.push((no, with)),
                 Need::Board(no) => wanted.boards.push(no),
                 rare => wanted.rare.push(rare),
             }

@@ -12,6 +12,7 @@ use crate::boards::Boards;
 use crate::error::StoreError;
 use crate::limits::PRICE_TABLES_MAX;
 use crate::look::Look;
+use crate::names::due_with;
 use crate::rows::{
     self, ALLOCATION, AREA, BUCKET, CALLBACK, CASE, CODE, EVENT, HOLD, KEY, OPERATION, ORDER, REFUND, SCAN,
     SEAT, TICKET, TRANSFER,
@@ -158,11 +159,20 @@ fn load(
                 snapshot.load_area(no, row, buckets);
             }
         }
-        Need::Due(no) => {
+        Need::Due(no, with) => {
             let text =
                 "SELECT hold_id FROM holds WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0
-                 AND expires_at <= ?1 AND event_no = ?2 ORDER BY expires_at LIMIT ?3";
-            let values = [snapshot.now_of(no).millis().into(), no.0.into(), DUE_HOLDS_MAX.into()];
+                 AND expires_at <= ?1 AND event_no = ?2 AND seats LIKE ?3 AND ga LIKE ?4 AND (?5 = '' OR code = ?5)
+                 ORDER BY status, expires_at LIMIT ?6";
+            let (seats, places, code) = due_with(&with);
+            let values = [
+                snapshot.now_of(no).millis().into(),
+                no.0.into(),
+                seats.into(),
+                places.as_str().into(),
+                code.into(),
+                DUE_HOLDS_MAX.into(),
+            ];
             let due = db.all(text, &values, |row| row.id(0))?;
             snapshot.load_due(no, due);
         }

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 
 use onsale_core::id::EventNo;
 use onsale_core::limits::DUE_HOLDS_MAX;
-use onsale_core::snapshot::{Need, Snapshot};
+use onsale_core::snapshot::{DueWith, Need, Snapshot};
 use tokio_postgres::Row as PgRow;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::look::{Parsed, Row};
+use crate::names::due_with;
 use crate::postgres::Link;
 use crate::rows::{self, ALLOCATION, CODE, REFUND, SCAN, TICKET, TRANSFER};
 
@@ -34,9 +35,14 @@ texts! {
         ) AS s";
 }
 
-const DUE: &str = "SELECT w.no, h.hold_id FROM unnest($1::int[], $2::bigint[]) AS w (no, now) CROSS JOIN LATERAL (
+const DUE: &str = "SELECT w.no, h.hold_id
+     FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+       AS w (no, with_seats, with_places, with_code, now)
+     CROSS JOIN LATERAL (
          SELECT hold_id FROM holds WHERE status IN ('ACTIVE', 'PAYMENT_PENDING') AND in_doubt = 0 AND expires_at <= w.now
-           AND event_no = w.no ORDER BY expires_at LIMIT $3
+           AND event_no = w.no AND seats LIKE w.with_seats AND ga LIKE w.with_places
+           AND (w.with_code = '' OR code = w.with_code)
+         ORDER BY status, expires_at LIMIT $6
      ) AS h";
 
 fn ask(link: &Link, text: &str, values: &[&(dyn ToSql + Sync)]) -> Parsed<Vec<PgRow>> {
@@ -45,21 +51,27 @@ fn ask(link: &Link, text: &str, values: &[&(dyn ToSql + Sync)]) -> Parsed<Vec<Pg
 }
 
 /// Reads rows of the rare kinds, and the holds of some events that are due.
-pub(super) fn load(link: &Link, snapshot: &mut Snapshot, due: &[i32], needs: Vec<Need>) -> Parsed<()> {
+pub(super) fn load(
+    link: &Link,
+    snapshot: &mut Snapshot,
+    due: &[(EventNo, DueWith)],
+    needs: Vec<Need>,
+) -> Parsed<()> {
     if !due.is_empty() {
-        // An event's clock may be ahead of this process's.
-        let now: Vec<i64> = due.iter().map(|no| snapshot.now_of(EventNo(*no as u32)).millis()).collect();
         let limit = i64::from(DUE_HOLDS_MAX);
-        let found = ask(link, DUE, &[&due, &now, &limit])?;
-        for no in due {
-            let mut holds = Vec::new();
-            for row in &found {
-                let row = Row::Postgres(row);
-                if row.number::<i32>(0)? == *no {
-                    holds.push(row.id(1)?);
-                }
-            }
-            snapshot.load_due(EventNo(*no as u32), holds);
+        // An event's clock may be ahead of this process's.
+        let now: Vec<i64> = due.iter().map(|(no, _)| snapshot.now_of(*no).millis()).collect();
+        let events: Vec<i32> = due.iter().map(|(no, _)| no.0 as i32).collect();
+        let (mut seats, mut places, mut codes) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, with) in due {
+            let (with_seats, with_places, with_code) = due_with(with);
+            seats.push(with_seats);
+            places.push(with_places);
+            codes.push(with_code);
+        }
+        for row in ask(link, DUE, &[&events, &seats, &places, &codes, &now, &limit])? {
+            let row = Row::Postgres(&row);
+            snapshot.load_due(EventNo(row.number::<i32>(0)? as u32), vec![row.id(1)?]);
         }
     }
     if needs.is_empty() {
