@@ -132,6 +132,11 @@ fn given_back(state: &Snapshot, order: &Order, part: &RefundPart, left_minor: i6
             let Some(amount_minor) = cost else {
                 return not("a price level has no price");
             };
+            let is_all = seats.len() == seats_left.len() && count(&lines) == count(&ga_left);
+            if amount_minor == left_minor && !is_all {
+                // Refunded, the order could give nothing back any more, and who holds it would have paid nothing for the rest.
+                return not("that is all that is left of its money: refund the rest of the order");
+            }
             Ok(Given { seats: seats.clone(), ga: lines, amount_minor })
         }
     }
