@@ -20,6 +20,7 @@ use super::extract::ApiQuery;
 use super::holds::{may_see, priced, priced_places};
 use super::problem::Problem;
 use super::reasons::not_found;
+use super::refunds::returned_places;
 use super::wire::sale::{NextActionJson, OrderJson};
 
 /// Longest an answer is held back.
@@ -83,6 +84,8 @@ async fn get_order(
         ga: priced_places(&manifest, &ga),
         total_minor: order.total.amount_minor,
         refunded_minor,
+        returned_seats: order.returned_seats.iter().map(|seat| manifest.seat_id(*seat).to_owned()).collect(),
+        returned_ga: returned_places(&manifest, &order.returned_ga),
         currency: order.total.currency.to_string(),
         next_action: next_action_url.map(|url| NextActionJson { kind: "redirect", url }),
         tickets_ready: order.ticketed,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use onsale_core::command::{Command, Outcome};
-use onsale_core::ga::by_area;
+use onsale_core::ga::{GaLine, by_area};
 use onsale_core::id::OrderId;
 use onsale_core::limits::NOTE_BYTES_MAX;
 use onsale_core::payment::OperationStatus;
@@ -145,15 +145,16 @@ async fn list_refunds(
         reason: view.refund.reason,
         resell: view.refund.resell,
         seats: view.refund.seats.iter().map(|seat| manifest.seat_id(*seat).to_owned()).collect(),
-        ga: by_area(&view.refund.ga)
-            .into_iter()
-            .map(|(area, quantity)| ReturnedPlacesJson {
-                ga_area: manifest.ga_area(area).to_owned(),
-                quantity,
-            })
-            .collect(),
+        ga: returned_places(&manifest, &view.refund.ga),
         actor: view.refund.actor,
         created_at: rfc3339(view.refund.created_at),
     };
     Ok(Json(RefundsJson { refunds: refunds.into_iter().map(refund).collect() }))
+}
+
+/// Places that went back, by area.
+pub(super) fn returned_places(manifest: &ManifestIndex, lines: &[GaLine]) -> Vec<ReturnedPlacesJson> {
+    let place =
+        |(area, quantity)| ReturnedPlacesJson { ga_area: manifest.ga_area(area).to_owned(), quantity };
+    by_area(lines).into_iter().map(place).collect()
 }

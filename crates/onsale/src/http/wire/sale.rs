@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::places::ReturnedPlacesJson;
+
 /// A seat with its price.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricedSeatJson {
@@ -130,6 +132,10 @@ pub(crate) struct OrderJson {
     pub(crate) total_minor: i64,
     /// Given back so far, by the provider's proof.
     pub(crate) refunded_minor: i64,
+    /// Of its seats, those that went back with the money.
+    pub(crate) returned_seats: Vec<String>,
+    /// Of its places, those that went back with the money.
+    pub(crate) returned_ga: Vec<ReturnedPlacesJson>,
     pub(crate) currency: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_action: Option<NextActionJson>,
