@@ -8,6 +8,8 @@ mod events;
 mod payments;
 mod reconciliation;
 mod reports;
+mod places;
+mod refunds;
 mod sale;
 mod ties;
 mod timelines;

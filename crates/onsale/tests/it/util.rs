@@ -14,6 +14,7 @@
 mod at_once;
 mod client;
 mod database;
+mod grounds;
 mod ledger;
 mod program;
 mod provider;
@@ -28,6 +29,7 @@ pub(crate) use database::{
     DAMAGES, Lock, cut_off, damage, duties, hide_prices, make_changed, make_newer, make_newer_at,
     put_on_its_way, seats_in_rows, set_for,
 };
+pub(crate) use grounds::{PLACE_PRICE, free_in_rows, off_balance};
 pub(crate) use program::{Said, finish, program, run};
 pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;

@@ -133,6 +133,14 @@ fn open(folder: &Path) -> Connection {
     Connection::open(database(folder)).expect("the database opens")
 }
 
+/// What a question is answered by the database in a folder, in one read.
+pub(super) fn ask_number(folder: &Path, text: &str) -> i64 {
+    match url_of(folder) {
+        Some(url) => ask(&url, text).trim().parse().expect("a number"),
+        None => open(folder).query_row(text, [], |row| row.get(0)).expect("a number"),
+    }
+}
+
 /// Leaves every event of a database on a server as a mover does that stopped half way, on its way to the home `east`; or undoes
 /// that.
 pub(crate) fn put_on_its_way(url: &str, is_on_its_way: bool) {
