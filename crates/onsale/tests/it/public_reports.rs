@@ -1,13 +1,16 @@
 //! What went wrong in other systems, by their own public reports, done to this one. Each test names its reports as
 //! `owner/repository#number` on GitHub. The list, and what was decided, is in `docs/public-reports.md`.
 
+mod codes;
 mod deadlines;
 mod double;
 mod late_money;
 mod limits;
 mod load;
 mod oversold;
+mod places;
 mod prices;
+mod refunds;
 mod spent_keys;
 mod strangers;
 
