@@ -8,7 +8,7 @@
 //! What is sent to the provider may be done at any later instant, and callbacks come at any instant or never,
 //! without being counted. What is counted, by each table below:
 //!
-//! - holds placed, and attempts to pay, by both buyers together;
+//! - holds placed, and attempts to pay, by both buyers together; refunds of what was sold;
 //! - faults, all together and of each kind: a request, a reply, a reading or a callback that comes later than
 //!   what happens after it; a request or a reply that is lost; a callback that is repeated; a request the
 //!   provider refuses for good; a surprise, which is a decline that succeeds after all, or an authorization
@@ -71,11 +71,19 @@ const fn table(
     states_min: usize,
     reaches: &'static [Rare],
 ) -> Table {
-    let limits = Left { holds, attempts, faults, of };
-    Table { sale: Sale { hall, choices, outcomes, limits }, states_min, reaches }
+    let limits = Left { holds, attempts, refunds: 0, faults, of };
+    let places = [&[] as &[u32]; 2];
+    Table { sale: Sale { hall, choices, places, outcomes, limits }, states_min, reaches }
 }
 
-const TABLES: [Table; 11] = [
+/// The same with standing places beside the seats, and refunds.
+const fn with_refunds(mut table: Table, places: [&'static [u32]; 2], refunds: u8) -> Table {
+    table.sale.places = places;
+    table.sale.limits.refunds = refunds;
+    table
+}
+
+const TABLES: [Table; 12] = [
     ONE_KEEP,
     ONE_RELEASE,
     ONE_KEEP_CHARGE,
@@ -87,6 +95,7 @@ const TABLES: [Table; 11] = [
     OVERLAPPING_RELEASE_CHARGE,
     PAIRS_KEEP_CHARGE,
     PAIRS_RELEASE,
+    REFUNDED,
 ];
 
 #[test]
@@ -358,4 +367,30 @@ const PAIRS_RELEASE: Table = table(
 #[test]
 fn pairs_and_single_seats_that_the_clock_frees() {
     run(&PAIRS_RELEASE);
+}
+
+const REFUNDED: Table = with_refunds(
+    table(
+        "hall A1 price 1000; pitch 2; ttl 20s grace 20s in_doubt release charge",
+        ONE_SEAT,
+        &[],
+        (2, 2),
+        (1, [1, 1, 0, 1, 0, 0]),
+        31_200,
+        &[
+            TakenOverAtTheInstant,
+            RefundToldByCallback,
+            RefundLostThenDone,
+            RefundRefused,
+            SoldAgainAfterRefund,
+            StaleWordAfterResale,
+        ],
+    ),
+    [&[1], &[1]],
+    2,
+);
+
+#[test]
+fn a_seat_and_a_place_that_are_refunded_and_sold_again() {
+    run(&REFUNDED);
 }

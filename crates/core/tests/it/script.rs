@@ -26,7 +26,7 @@ use std::sync::Arc;
 use onsale_core::command::{Command, Decision, Outcome, Request};
 use onsale_core::event::{Event, EventStatus, InDoubt, OrphanSeats, PaymentMode};
 use onsale_core::id::{AccountId, HoldId, OrderId, SeatOrdinal};
-use onsale_core::manifest::{Manifest, ManifestSeat, PriceLevel};
+use onsale_core::manifest::{GaArea, Manifest, ManifestSeat, PriceLevel};
 use onsale_core::time::Timestamp;
 
 use crate::world::{HALL, World, event};
@@ -171,7 +171,7 @@ impl Page {
         let seats: Vec<String> = words.until("price").into_iter().map(str::to_owned).collect();
         let price = words.number();
         let mut row = event(HALL);
-        let mut draft = false;
+        let (mut draft, mut pitch) = (false, 0);
         while let Some(word) = words.next_if_any() {
             let policy = &mut row.policy;
             match word {
@@ -194,14 +194,15 @@ impl Page {
                 "off_sale" => row.off_sale_at = Some(words.time()),
                 "avoids_orphans" => policy.orphan_seats = OrphanSeats::Avoid,
                 "draft" => draft = true,
+                "pitch" => pitch = words.number() as u32,
                 other => panic!("what is {other}?"),
             }
         }
-        self.set_up(row, &seats, price, draft);
+        self.set_up(row, &seats, pitch, price, draft);
     }
 
-    fn set_up(&mut self, row: Event, seats: &[String], price: i64, draft: bool) {
-        let manifest = manifest(seats);
+    fn set_up(&mut self, row: Event, seats: &[String], pitch: u32, price: i64, draft: bool) {
+        let manifest = manifest(seats, pitch);
         let levels = (0..manifest.price_levels.len() as u16).map(|level| (level, price)).collect();
         let mut commands = vec![
             Command::CreateEvent(Box::new(row)),
@@ -231,8 +232,9 @@ impl Page {
     }
 }
 
-/// Seats in the order given; the letter of a seat's label is its price level.
-fn manifest(seats: &[String]) -> Arc<Manifest> {
+/// Seats in the order given; the letter of a seat's label is its price level. A pitch takes so many people beside them, for
+/// the first price.
+fn manifest(seats: &[String], pitch: u32) -> Arc<Manifest> {
     let mut levels: Vec<char> = Vec::new();
     let mut rows = Vec::new();
     for (rank, label) in (0..).zip(seats) {
@@ -257,11 +259,13 @@ fn manifest(seats: &[String]) -> Arc<Manifest> {
         });
     }
     let price_levels = levels.iter().map(|letter| PriceLevel { name: letter.to_string(), color: None });
+    let area = |capacity| GaArea { ga_area: "pitch".to_owned(), capacity, buckets: 1, price_level: 0 };
+    let ga_areas = (pitch > 0).then(|| area(pitch)).into_iter();
     Arc::new(Manifest {
         price_levels: price_levels.collect(),
         sections: vec!["stalls".to_owned()],
         seats: rows,
-        ga_areas: Vec::new(),
+        ga_areas: ga_areas.collect(),
     })
 }
 

@@ -14,6 +14,8 @@ pub(super) struct Sale {
     pub(super) hall: &'static str,
     /// What each buyer may choose: sets of seats.
     pub(super) choices: [&'static [&'static [u32]]; 2],
+    /// How many standing places go with each of them.
+    pub(super) places: [&'static [u32]; 2],
     /// What an attempt may come to when it is sent, beside the success that all may have.
     pub(super) outcomes: &'static [Standing],
     /// How much may happen.
@@ -47,6 +49,8 @@ pub(super) struct Left {
     pub(super) holds: u8,
     /// Attempts to pay that may be begun.
     pub(super) attempts: u8,
+    /// Refunds that may be asked for.
+    pub(super) refunds: u8,
     /// Faults of all kinds together.
     pub(super) faults: u8,
     /// Faults of each kind.
@@ -66,6 +70,15 @@ pub(super) enum Message {
     Callback(u64, OperationId, Standing),
     /// A callback that has been judged and comes again.
     Again(u64, OperationId),
+}
+
+/// What of an order is refunded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// All that is left.
+    Rest,
+    /// Its seats, and not its places.
+    Seats,
 }
 
 /// How what the provider has to say reaches us.
@@ -92,6 +105,8 @@ pub(super) enum Action {
     Pay(HoldId),
     /// An operator acts on a case.
     Act(CaseId, CaseAction),
+    /// An operator refunds what was sold through a hold.
+    Refund(HoldId, Part),
     /// A worker ends a hold whose time has come.
     Expire(HoldId),
     /// A worker makes an attempt's object and keeps its name.

@@ -3,8 +3,9 @@
 
 use std::rc::Rc;
 
+use onsale_core::ga::places;
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::{HoldId, OperationId};
+use onsale_core::id::{HoldId, OperationId, SeatOrdinal};
 use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Case, CaseStatus};
@@ -50,6 +51,10 @@ impl State {
                     Rc::make_mut(&mut self.world.operations).remove(&operation);
                     self.objects.remove(&operation);
                     self.refused.remove(&operation);
+                    self.refunded.remove(&operation);
+                    if self.world.refunds.contains_key(&operation) {
+                        Rc::make_mut(&mut self.world.refunds).remove(&operation);
+                    }
                 }
             }
         }
@@ -73,7 +78,11 @@ impl State {
             None | Some(Standing::Unconfirmed | Standing::Voided | Standing::Refunded) => true,
             Some(Standing::Declined) => !self.may(Fault::Surprise),
             Some(
-                Standing::RequiresAction | Standing::Processing | Standing::Authorized | Standing::Captured,
+                Standing::RequiresAction
+                | Standing::Processing
+                | Standing::Authorized
+                | Standing::Captured
+                | Standing::HalfRefunded,
             ) => false,
         };
         let asked = |message: &Message| match *message {
@@ -97,6 +106,7 @@ impl State {
             && Rc::ptr_eq(&one.cases, &other.cases)
             && self.objects == before.objects
             && self.refused == before.refused
+            && self.refunded == before.refunded
             && self.under_way == before.under_way
             && (self.at, self.left) == (before.at, before.left)
     }
@@ -104,7 +114,7 @@ impl State {
     /// The state as bytes; the same for states that differ in the buyers' names alone.
     pub(super) fn key(&self) -> Key {
         let left = &self.left;
-        let mut key = vec![left.holds, left.attempts, left.faults];
+        let mut key = vec![left.holds, left.attempts, left.refunds, left.faults];
         key.extend(left.of);
         key.extend(self.rows());
         key.into()
@@ -147,8 +157,8 @@ impl State {
     ) {
         let count = self.world.hall().seat_count;
         let place = |seat: u32| if mirrored { count - 1 - seat } else { seat };
-        let seats = hold.seats.iter().fold(0u8, |seats, seat| seats | 1 << place(seat.0));
-        out.extend([b'h', u8::from(second), seats, hold.status as u8]);
+        let mask = |seats: &[SeatOrdinal]| seats.iter().fold(0u8, |all, seat| all | 1 << place(seat.0));
+        out.extend([b'h', u8::from(second), mask(&hold.seats), places(&hold.ga) as u8, hold.status as u8]);
         if hold.status.is_live() {
             out.extend((hold.expires_at.millis() as u32).to_le_bytes());
             out.extend((hold.first_expires_at.millis() as u32).to_le_bytes());
@@ -165,6 +175,7 @@ impl State {
             at.map_or(255, |at| (first + at) as u8)
         };
         out.extend([b'o', order.status as u8, number(order.paid_by)]);
+        out.extend([mask(&order.returned_seats), places(&order.returned_ga) as u8]);
         for operation in &operations {
             self.write_operation(operation, number(operation.target), out);
         }
@@ -173,8 +184,13 @@ impl State {
     fn write_operation(&self, operation: &Operation, target: u8, out: &mut Vec<u8>) {
         let standing = self.objects.get(&operation.id).map_or(255, |standing| *standing as u8);
         let refused = self.refused.contains(&operation.id);
+        let refunded = self.refunded.contains(&operation.id);
         let named = u8::from(operation.reference.is_some()) | u8::from(refused) << 1;
+        let named = named | u8::from(refunded) << 2;
         out.extend([b'p', operation.kind as u8, operation.status as u8, target, named, standing]);
+        if let Some(refund) = self.world.refunds.get(&operation.id) {
+            out.extend([b'r', refund.seats.len() as u8, places(&refund.ga) as u8]);
+        }
         if operation.kind != OperationKind::Authorize {
             return;
         }

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use onsale_core::command::{Answer, Command, Outcome, Request, Wish};
 use onsale_core::event::PaymentMode;
 use onsale_core::gateway::Observation;
-use onsale_core::hold::HoldStatus;
-use onsale_core::id::{EventNo, HoldId, OperationId, SeatOrdinal, Seed};
+use onsale_core::hold::{Hold, HoldStatus};
+use onsale_core::id::{AreaNo, EventNo, HoldId, OperationId, SeatOrdinal, Seed};
+use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{Callback, Verdict};
+use onsale_core::refund::RefundPart;
 use onsale_core::time::Timestamp;
 
-use super::action::{Action, BUYERS, FAULTS, Fault, Left, Message, Reply, Sale};
+use super::action::{Action, BUYERS, FAULTS, Fault, Left, Message, Part, Reply, Sale};
 use super::provider::{self, Done, Heard, Standing};
 use crate::script::{Page, account};
 use crate::world::{HALL, World};
@@ -33,6 +35,8 @@ pub(super) struct State {
     pub(super) objects: BTreeMap<OperationId, Standing>,
     /// Operations that the provider has refused, and refuses again under the same key.
     pub(super) refused: BTreeSet<OperationId>,
+    /// Refunds of a part that the provider has done, and does once.
+    pub(super) refunded: BTreeSet<OperationId>,
     pub(super) under_way: BTreeSet<Message>,
     pub(super) left: Left,
     /// Whether the provider has done what nobody asked of it, which excuses some of what the books don't
@@ -52,6 +56,7 @@ impl State {
             at: 0,
             objects: BTreeMap::new(),
             refused: BTreeSet::new(),
+            refunded: BTreeSet::new(),
             under_way: BTreeSet::new(),
             left: sale.limits,
             surprised: false,
@@ -119,12 +124,14 @@ impl State {
             }
             Action::Hold(buyer, choice) => {
                 let seats = sale.choices[buyer][choice].iter().copied().map(SeatOrdinal).collect();
+                let places = sale.places[buyer].get(choice).copied().filter(|places| *places > 0);
+                let ga = places.map(|places| (AreaNo(0), places)).into_iter().collect();
                 let account = account(BUYERS[buyer]);
                 let command = Command::PlaceHold {
                     event: HALL,
                     manifest_version: 1,
                     account,
-                    wish: Wish::of_seats(seats),
+                    wish: Wish { seats, ga, ..Wish::default() },
                     code: None,
                 };
                 let outcome = self.decide(command);
@@ -150,6 +157,20 @@ impl State {
                 if outcome == Outcome::CaseActed {
                     self.spend(Fault::Act);
                 }
+                Some(outcome)
+            }
+            Action::Refund(hold, part) => {
+                let hold = &self.world.holds[&hold];
+                let part = match part {
+                    Part::Rest => RefundPart::Rest,
+                    Part::Seats => RefundPart::Places { seats: hold.seats.clone(), ga: Vec::new() },
+                };
+                let order = hold.order.expect("what was sold has an order");
+                let (reason, actor) = ("asked for".to_owned(), "olga".to_owned());
+                let command = Command::BeginRefund { order, part, resell: true, reason, actor };
+                let outcome = self.decide(command);
+                let begun = u8::from(matches!(outcome, Outcome::RefundBegun(_)));
+                self.left.refunds = self.left.refunds.saturating_sub(begun);
                 Some(outcome)
             }
             Action::Expire(hold) => Some(self.decide(Command::ExpireHold { hold })),
@@ -244,6 +265,18 @@ impl State {
         let object = self.objects.get_mut(&row.attempt()).expect("what is acted upon was made");
         let heard = match done == Done::Refused || self.refused.contains(&operation) {
             true => Heard::Refused,
+            false if row.kind == OperationKind::Refund && object.has_money() => {
+                // A part is given back once for its key, and never more than was taken.
+                let taken_minor = self.world.operations[&row.attempt()].amount.amount_minor;
+                let asked_minor = row.amount.amount_minor;
+                if asked_minor == taken_minor || self.refunded.insert(operation) {
+                    let back_minor = object.back_minor(taken_minor) + asked_minor;
+                    assert!(back_minor <= taken_minor, "more is asked back than is left: {row:?}");
+                    let whole = back_minor == taken_minor;
+                    *object = if whole { Standing::Refunded } else { Standing::HalfRefunded };
+                }
+                Heard::Seen(*object)
+            }
             false => provider::reach(object, row.kind, done, paid),
         };
         if heard == Heard::Refused {
@@ -307,7 +340,7 @@ impl State {
             reference: name_of(attempt),
             state: standing.state(),
             amount: row.amount,
-            refunded_minor: if standing == Standing::Refunded { row.amount.amount_minor } else { 0 },
+            refunded_minor: standing.back_minor(row.amount.amount_minor),
             order: Some(row.order),
             operation: Some(attempt),
         }
@@ -333,8 +366,14 @@ impl State {
     }
 
     /// The live holds.
-    pub(super) fn live(&self) -> impl Iterator<Item = &onsale_core::hold::Hold> {
+    pub(super) fn live(&self) -> impl Iterator<Item = &Hold> {
         self.world.holds.values().filter(|hold| hold.status.is_live())
+    }
+
+    /// What is sold: the holds with their orders.
+    pub(super) fn sold(&self) -> impl Iterator<Item = (&Hold, &Order)> {
+        let orders = self.world.orders.values().filter(|order| order.status == OrderStatus::Confirmed);
+        orders.map(|order| (&self.world.holds[&order.hold], order))
     }
 
     /// Whether a hold is paid for: its order stands confirmed.
@@ -342,7 +381,7 @@ impl State {
         let hold = &self.world.holds[hold];
         let order = hold.order.and_then(|order| self.world.orders.get(&order));
         hold.status == HoldStatus::Converted
-            && order.is_some_and(|order| order.status == onsale_core::order::OrderStatus::Confirmed)
+            && order.is_some_and(|order| order.status == OrderStatus::Confirmed)
     }
 }
 

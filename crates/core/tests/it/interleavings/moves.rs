@@ -4,7 +4,7 @@ use onsale_core::id::OperationId;
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{CaseAction, CaseStatus};
 
-use super::action::{Action, Fault, Message, Reply, Sale};
+use super::action::{Action, Fault, Message, Part, Reply, Sale};
 use super::model::{State, is_to_send};
 use super::provider::{Done, Standing};
 
@@ -25,6 +25,14 @@ pub(super) fn all(state: &State, sale: &Sale) -> Vec<Action> {
         moves.extend([Action::Release(hold.id), Action::Expire(hold.id)]);
         if state.left.attempts > 0 {
             moves.push(Action::Pay(hold.id));
+        }
+    }
+    if state.left.refunds > 0 {
+        for (hold, order) in state.sold() {
+            moves.push(Action::Refund(hold.id, Part::Rest));
+            if !hold.ga.is_empty() && order.returned_seats.is_empty() {
+                moves.push(Action::Refund(hold.id, Part::Seats));
+            }
         }
     }
     for message in &state.under_way {
@@ -65,7 +73,8 @@ fn request(state: &State, sale: &Sale, operation: &Operation, moves: &mut Vec<Ac
         done.extend(sale.outcomes.iter().copied().map(Done::Becomes));
     }
     // What has been done under a key is not refused under it.
-    if state.may(Fault::Refused) && !state.refused.contains(&operation.id) && standing.moves(operation.kind) {
+    let known = state.refused.contains(&operation.id) || state.refunded.contains(&operation.id);
+    if state.may(Fault::Refused) && !known && standing.moves(operation.kind) {
         done.push(Done::Refused);
     }
     for done in done {
@@ -112,7 +121,8 @@ fn stir(state: &State, attempt: OperationId, standing: Standing, moves: &mut Vec
         | Standing::Authorized
         | Standing::Captured
         | Standing::Voided
-        | Standing::Refunded => {}
+        | Standing::Refunded
+        | Standing::HalfRefunded => {}
     }
 }
 

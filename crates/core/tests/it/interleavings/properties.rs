@@ -5,15 +5,16 @@ use std::cell::RefCell;
 
 use onsale_core::command::{Expiry, Outcome};
 use onsale_core::event::InDoubt;
+use onsale_core::ga::places;
 use onsale_core::hold::{Hold, HoldStatus};
-use onsale_core::id::{HoldId, SeatOrdinal};
+use onsale_core::id::{HoldId, OrderId, SeatOrdinal};
 use onsale_core::limits::AUTHORIZE_WINDOW_MS_MIN;
-use onsale_core::order::OrderStatus;
+use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
 use onsale_core::reconcile::{CaseAction, CaseStatus, Verdict};
-use onsale_core::seat_map::SeatStatus;
+use onsale_core::seat_map::{Seat, SeatStatus};
 
-use super::action::{Action, Message, Reply, Sale};
+use super::action::{Action, Message, Part, Reply, Sale};
 use super::explore::{Known, Way};
 use super::model::State;
 use super::moves;
@@ -24,7 +25,9 @@ use crate::world::HALL;
 /// late.
 pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, after: &State, sale: &Sale) {
     if let (Action::Hold(buyer, choice), Some(outcome)) = (action, outcome) {
-        let free = sale.choices[buyer][choice].iter().all(|seat| is_free(before, SeatOrdinal(*seat)));
+        let places = sale.places[buyer].get(choice).copied().unwrap_or_default();
+        let free = sale.choices[buyer][choice].iter().all(|seat| is_free(before, SeatOrdinal(*seat)))
+            && places <= places_free(before);
         let placed = matches!(outcome, Outcome::HoldPlaced(_));
         assert_eq!(placed, free, "seats are given to whoever asks when nothing binds them: {outcome:?}");
     }
@@ -40,6 +43,10 @@ pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, af
         let begun = matches!(outcome, Outcome::CheckoutBegun(_));
         assert_eq!(begun, may_be_paid(before, hold), "a hold in time is paid once: {outcome:?}");
     }
+    if let (Action::Refund(hold, _), Some(outcome)) = (action, outcome) {
+        let begun = matches!(outcome, Outcome::RefundBegun(_));
+        assert_eq!(begun, may_be_refunded(before, hold), "what was taken is refunded: {outcome:?}");
+    }
     if let (Action::Expire(hold), Some(Outcome::Expiry(expiry))) = (action, outcome) {
         let row = &before.world.holds[&hold];
         let doubt = row.status == HoldStatus::PaymentPending && keeps(before) && is_known(before, hold);
@@ -54,7 +61,7 @@ pub(super) fn step(before: &State, action: Action, outcome: Option<&Outcome>, af
         assert_eq!(outcome, Some(&Outcome::Judged(Verdict::Duplicate)), "a callback counts once");
     }
     before.world.seats.iter().for_each(|(key, seat)| {
-        sold(before, seat.status, after, after.world.seats[key].status);
+        sold(before, seat, after, after.world.seats[key].status);
     });
     for message in after.under_way.difference(&before.under_way) {
         if let Message::Call(operation) = message {
@@ -71,6 +78,29 @@ fn is_free(state: &State, seat: SeatOrdinal) -> bool {
     };
     let sold = matches!(state.world.seats[&(HALL, seat)].status, SeatStatus::Sold { .. });
     !sold && !state.live().any(|hold| binds(&hold))
+}
+
+/// The standing places that nothing binds, counted from holds and orders.
+fn places_free(state: &State) -> u32 {
+    let binds = |hold: &&Hold| {
+        hold.expires_at > state.now() || hold.status == HoldStatus::PaymentPending && keeps(state)
+    };
+    let held: u32 = state.live().filter(binds).map(|hold| places(&hold.ga)).sum();
+    let left = |(hold, order): (&Hold, &Order)| places(&hold.ga) - places(&order.returned_ga);
+    let sold: u32 = state.sold().map(left).sum();
+    let capacity: u32 = state.world.areas.values().map(|area| area.capacity).sum();
+    capacity - held - sold
+}
+
+/// Whether something of what was sold through a hold may be refunded: its money has been taken, and none is on its way back.
+fn may_be_refunded(state: &State, hold: HoldId) -> bool {
+    let Some((_, order)) = state.sold().find(|(sold, _)| sold.id == hold) else {
+        return false;
+    };
+    let operations = state.world.operations_of(order.id);
+    let of = |kind| operations.iter().filter(move |o| o.kind == kind && o.target == order.paid_by);
+    let taken = of(OperationKind::Capture).all(|o| o.status == OperationStatus::Succeeded);
+    taken && !of(OperationKind::Refund).any(|o| o.status.is_live())
 }
 
 /// Whether only proof ends a payment that was begun in time.
@@ -102,12 +132,24 @@ fn may_be_paid(state: &State, id: HoldId) -> bool {
     hold.expires_at > now && time >= AUTHORIZE_WINDOW_MS_MIN && !is_asked(state, id)
 }
 
-/// A seat is sold to one order; it comes back only when that order's money can't be had; and it is sold only
-/// to a hold that binds it, for money that is there.
-fn sold(before: &State, was: SeatStatus, after: &State, is: SeatStatus) {
-    match (was, is) {
+/// A seat is sold to one order; it comes back only when that order's money can't be had, or is back by the
+/// provider's own book; and it is sold only to a hold that binds it, for money that is there.
+fn sold(before: &State, seat: &Seat, after: &State, is: SeatStatus) {
+    let refund = |order: OrderId| {
+        let refunds = before.world.refunds.values().filter(move |refund| refund.order == order);
+        let rows = refunds.filter(|refund| refund.seats.contains(&seat.ordinal));
+        rows.map(|refund| &before.world.operations[&refund.operation]).find(|o| o.status.is_live())
+    };
+    match (seat.status, is) {
         (SeatStatus::Sold { order: first, .. }, SeatStatus::Sold { order, .. }) => {
             assert_eq!(first, order, "a sold seat has one order");
+        }
+        (SeatStatus::Sold { order, .. }, _) if refund(order).is_some() => {
+            let refund = refund(order).expect("it was found");
+            let standing = after.objects.get(&refund.attempt());
+            let whole = standing.is_none_or(|standing| *standing == Standing::Refunded);
+            let done = whole || after.refunded.contains(&refund.id);
+            assert!(done, "a seat comes back when the money has: {refund:?}, {standing:?}");
         }
         (SeatStatus::Sold { order, .. }, _) => {
             let capture =
@@ -144,7 +186,8 @@ fn may_be_sent(state: &State, operation: &Operation) {
         }
         OperationKind::Capture => order.status == OrderStatus::Confirmed,
         OperationKind::Void | OperationKind::Refund => {
-            !state.is_sold(&order.hold) || order.paid_by != operation.target
+            let asked = state.world.refunds.contains_key(&operation.id);
+            asked || !state.is_sold(&order.hold) || order.paid_by != operation.target
         }
     };
     assert!(may, "{operation:?} is sent for {order:?}, {hold:?}");
@@ -198,8 +241,19 @@ pub(super) fn always(state: &State) {
                     "{standing:?} at the provider and nobody looks: {attempt:?}, {order:?}"
                 );
             }
-            Standing::Refunded => {
-                assert!(!pays && lives(OperationKind::Refund), "money was given back unasked: {attempt:?}");
+            Standing::Refunded | Standing::HalfRefunded => {
+                let sum = |test: &dyn Fn(OperationStatus) -> bool| -> i64 {
+                    let refunds = on_it(OperationKind::Refund).filter(|o| test(o.status));
+                    refunds.map(|o| o.amount.amount_minor).sum()
+                };
+                let back_minor = standing.back_minor(attempt.amount.amount_minor);
+                let asked_minor = sum(&|status| status != OperationStatus::Failed);
+                let known_minor = sum(&|status| status == OperationStatus::Succeeded);
+                assert!(back_minor <= asked_minor, "money was given back unasked: {attempt:?}");
+                assert!(known_minor <= back_minor, "money is said to be back and isn't: {attempt:?}");
+                let awaited = on_it(OperationKind::Refund).any(|o| o.status.is_live());
+                let whole = standing == Standing::Refunded;
+                assert!(!(pays && whole) || awaited, "sold for money that is back: {order:?}");
             }
             Standing::Voided => {
                 let lapsed = state.surprised;
@@ -287,7 +341,7 @@ fn at_rest(mut state: State, sale: &Sale, way: &RefCell<Way>) {
         let pays = order.status == OrderStatus::Confirmed && order.paid_by == Some(attempt.id);
         assert_ne!(standing, Standing::Authorized, "money is neither taken nor let go: {attempt:?}");
         assert_eq!(
-            standing == Standing::Captured,
+            matches!(standing, Standing::Captured | Standing::HalfRefunded),
             pays,
             "what is taken is what was sold: {attempt:?} {order:?}"
         );
@@ -309,11 +363,15 @@ fn only_questions_for_a_person(state: &State) {
 
 /// What a person then does about it: money that was taken is given back, and money that is set aside let go.
 fn a_person(state: &State, sale: &Sale) -> Option<(Action, State)> {
-    let open = state.world.cases.values().filter(|case| case.status == CaseStatus::Open);
+    let open = || state.world.cases.values().filter(|case| case.status == CaseStatus::Open);
     let acts =
-        open.flat_map(|case| [CaseAction::Refund, CaseAction::Void].map(|act| Action::Act(case.id, act)));
+        open().flat_map(|case| [CaseAction::Refund, CaseAction::Void].map(|act| Action::Act(case.id, act)));
+    // What was sold is refunded as such, once more.
+    let sold = open().filter_map(|case| state.sold().find(|(_, order)| Some(order.id) == case.order));
+    let acts = acts.chain(sold.map(|(hold, _)| Action::Refund(hold.id, Part::Rest)));
     acts.map(|action| (action, state.after(sale, action))).find_map(|(action, (next, outcome))| {
         // Where the books have all that they need, the act does nothing and is no help.
-        (outcome == Some(Outcome::CaseActed) && !next.is_settled()).then_some((action, next))
+        let acted = matches!(outcome, Some(Outcome::CaseActed | Outcome::RefundBegun(_)));
+        (acted && !next.is_settled()).then_some((action, next))
     })
 }

@@ -14,6 +14,8 @@ pub(super) enum Standing {
     Captured,
     Voided,
     Refunded,
+    /// Half of what was taken.
+    HalfRefunded,
 }
 
 impl Standing {
@@ -25,14 +27,23 @@ impl Standing {
             Standing::Processing => IntentState::Processing,
             Standing::Declined => IntentState::Declined("card_declined".to_owned()),
             Standing::Authorized => IntentState::Authorized,
-            Standing::Captured | Standing::Refunded => IntentState::Captured,
+            Standing::Captured | Standing::Refunded | Standing::HalfRefunded => IntentState::Captured,
             Standing::Voided => IntentState::Voided,
         }
     }
 
-    /// Whether the buyer's money is set aside or taken.
+    /// How much of what was taken has been given back.
+    pub(super) fn back_minor(self, taken_minor: i64) -> i64 {
+        match self {
+            Standing::Refunded => taken_minor,
+            Standing::HalfRefunded => taken_minor / 2,
+            _ => 0,
+        }
+    }
+
+    /// Whether the buyer's money, or some of it, is set aside or taken.
     pub(super) fn has_money(self) -> bool {
-        matches!(self, Standing::Authorized | Standing::Captured)
+        matches!(self, Standing::Authorized | Standing::Captured | Standing::HalfRefunded)
     }
 
     /// Whether a request of a kind would do something to it.
@@ -53,6 +64,7 @@ impl Standing {
             Standing::Captured => "captured",
             Standing::Voided => "voided",
             Standing::Refunded => "captured refunded 2000",
+            Standing::HalfRefunded => "captured refunded 1000",
         }
     }
 }
@@ -91,7 +103,7 @@ pub(super) fn reach(object: &mut Standing, kind: OperationKind, done: Done, paid
         // It has been called off: it can't be confirmed any more.
         (OperationKind::Authorize, Standing::Voided) => return Heard::Refused,
         (OperationKind::Capture, Standing::Authorized) => Standing::Captured,
-        (OperationKind::Refund, Standing::Captured) => Standing::Refunded,
+        (OperationKind::Refund, Standing::Captured | Standing::HalfRefunded) => Standing::Refunded,
         // What it works on can't be called off.
         (OperationKind::Void, Standing::Processing) => return Heard::Refused,
         (

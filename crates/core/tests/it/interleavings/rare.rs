@@ -3,8 +3,8 @@
 
 use onsale_core::command::{Effect, Outcome};
 use onsale_core::event::InDoubt;
-use onsale_core::hold::HoldStatus;
-use onsale_core::order::OrderStatus;
+use onsale_core::hold::{Hold, HoldStatus};
+use onsale_core::order::{Order, OrderStatus};
 use onsale_core::payment::{Operation, OperationKind, OperationStatus};
 use onsale_core::reconcile::{Case, CaseKind, CaseStatus, Verdict};
 
@@ -47,11 +47,21 @@ pub(super) enum Rare {
     FreedByAPersonThenPaid,
     /// A payment is declined, and another attempt of the same order pays.
     SecondAttemptPays,
+    /// A callback tells that a refund was done before its answer does.
+    RefundToldByCallback,
+    /// A refund whose answer was lost turns out to be done.
+    RefundLostThenDone,
+    /// The provider refuses a refund, and the buyer keeps the seat.
+    RefundRefused,
+    /// A seat that was given back is sold to another.
+    SoldAgainAfterRefund,
+    /// A word from before a refund arrives when the seat is another's.
+    StaleWordAfterResale,
 }
 
 impl Rare {
     /// All of them.
-    pub(super) const ALL: [Rare; 16] = [
+    pub(super) const ALL: [Rare; 21] = [
         Rare::TakenOverAtTheInstant,
         Rare::LateSuccessRefused,
         Rare::DoubtCompleted,
@@ -68,6 +78,11 @@ impl Rare {
         Rare::LapsedBeforeCapture,
         Rare::FreedByAPersonThenPaid,
         Rare::SecondAttemptPays,
+        Rare::RefundToldByCallback,
+        Rare::RefundLostThenDone,
+        Rare::RefundRefused,
+        Rare::SoldAgainAfterRefund,
+        Rare::StaleWordAfterResale,
     ];
 }
 
@@ -92,12 +107,12 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
     };
     let sells = confirmed(after) > confirmed(before);
     let sold = || {
-        let sold = |hold: &&onsale_core::hold::Hold| sells && after.is_sold(&hold.id);
+        let sold = |hold: &&Hold| sells && after.is_sold(&hold.id);
         before.live().find(sold)
     };
     match rare {
         Rare::TakenOverAtTheInstant => {
-            let gone = |hold: &onsale_core::hold::Hold| {
+            let gone = |hold: &Hold| {
                 let still = after.world.holds.get(&hold.id).is_some_and(|hold| hold.status.is_live());
                 hold.expires_at == now && !still
             };
@@ -183,11 +198,50 @@ fn is(rare: Rare, before: &State, action: Action, outcome: &Outcome, after: &Sta
             };
             !before.surprised && opened(CaseKind::LateSuccess) && after.world.cases.values().any(freed)
         }
+        Rare::RefundToldByCallback => {
+            let told = matches!(action, Action::Notify(..) | Action::Deliver(Message::Callback(..)));
+            told && refund_ends(before, after, OperationStatus::Succeeded).next().is_some()
+        }
+        Rare::RefundLostThenDone => refund_ends(before, after, OperationStatus::Succeeded)
+            .any(|refund| refund.status == OperationStatus::Unknown),
+        Rare::RefundRefused => refund_ends(before, after, OperationStatus::Failed)
+            .any(|refund| after.sold().any(|(_, order)| order.id == refund.order)),
+        Rare::SoldAgainAfterRefund => sold().is_some_and(|hold| was_returned(after, hold)),
+        Rare::StaleWordAfterResale => {
+            let Action::Deliver(Message::Callback(_, id, Standing::Captured) | Message::Answer(id, _)) =
+                action
+            else {
+                return false;
+            };
+            let of = before.operation(id).map(|operation| operation.order);
+            let gone = before.sold().any(|(hold, order)| Some(order.id) != of && was_returned(before, hold));
+            gone && before.sold().any(|(_, order)| Some(order.id) == of)
+        }
         Rare::SecondAttemptPays => sold().is_some_and(|hold| {
             let order = hold.order.map(|order| &after.world.orders[&order]);
             order.and_then(|order| order.paid_by).is_some_and(|paid| after.world.operations[&paid].seq > 0)
         }),
     }
+}
+
+/// The refunds of what was sold that a step has ended so, as they were before.
+fn refund_ends<'a>(
+    before: &'a State,
+    after: &'a State,
+    status: OperationStatus,
+) -> impl Iterator<Item = &'a Operation> {
+    let rows = before.world.refunds.keys().map(|id| &before.world.operations[id]);
+    // What is settled and over is forgotten: it was done.
+    let ended = move |o: &Operation| {
+        after.operation(o.id).map_or(OperationStatus::Succeeded, |row| row.status) == status
+    };
+    rows.filter(move |o| o.status.is_live() && ended(o))
+}
+
+/// Whether somebody else has given back a seat of this hold.
+fn was_returned(state: &State, hold: &Hold) -> bool {
+    let gave = |order: &Order| hold.seats.iter().any(|seat| order.returned_seats.contains(seat));
+    state.world.orders.values().any(gave)
 }
 
 fn open(state: &State, kind: CaseKind) -> usize {

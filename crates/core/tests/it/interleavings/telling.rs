@@ -8,7 +8,7 @@ use onsale_core::id::{HoldId, OperationId, OrderId};
 use onsale_core::payment::OperationKind;
 use onsale_core::reconcile::CaseAction;
 
-use super::action::{Action, BUYERS, Message, Reply, Sale};
+use super::action::{Action, BUYERS, Message, Part, Reply, Sale};
 use super::model::State;
 use super::provider::{Done, Heard, Standing};
 use crate::script::Page;
@@ -85,7 +85,10 @@ impl Names {
             Action::Hold(buyer, choice) => {
                 let seats: Vec<String> =
                     sale.choices[buyer][choice].iter().map(|seat| format!("A{}", seat + 1)).collect();
-                format!("{} holds {} as h{}", BUYERS[buyer], seats.join(" "), self.holds.len() + 1)
+                let places = sale.places[buyer].get(choice).filter(|places| **places > 0);
+                let standing = places.map(|places| format!(" standing {places}")).unwrap_or_default();
+                let (seats, next) = (seats.join(" "), self.holds.len() + 1);
+                format!("{} holds {seats}{standing} as h{next}", BUYERS[buyer])
             }
             Action::Release(id) => format!("{} releases h{}", hold(id).0, hold(id).1),
             Action::Pay(id) => {
@@ -101,6 +104,12 @@ impl Names {
                     other => other.as_str(),
                 };
                 format!("operator resolves {} {about} with {action}", case.kind.as_str())
+            }
+            Action::Refund(id, part) => {
+                let hold = &state.world.holds[&id];
+                let seats = hold.seats.iter().filter(|_| part == Part::Seats);
+                let seats: String = seats.map(|seat| format!(" A{}", seat.0 + 1)).collect();
+                format!("operator refunds o{}{seats}", self.orders[&hold.order.expect("it was sold")])
             }
             Action::Expire(id) => format!("h{} expires", self.holds[&id]),
             Action::Begin(id, Reply::Kept) => self.naming(id),

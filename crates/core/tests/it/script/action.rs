@@ -6,11 +6,12 @@ use onsale_core::best_available::Best;
 use onsale_core::command::{Answer, Command, Request, Wish};
 use onsale_core::event::EventStatus;
 use onsale_core::gateway::{IntentState, Observation};
-use onsale_core::id::{CaseId, EventNo, HoldId, OperationId, OrderId, Seed};
+use onsale_core::id::{AreaNo, CaseId, EventNo, HoldId, OperationId, OrderId, Seed};
 use onsale_core::idempotency::RequestKey;
 use onsale_core::money::{Currency, Money};
 use onsale_core::payment::{Operation, OperationKind};
 use onsale_core::reconcile::{About, Callback, CaseAction, CaseKind, Verdict};
+use onsale_core::refund::RefundPart;
 use onsale_core::time::Timestamp;
 
 use super::words::{Words, is_name};
@@ -57,20 +58,22 @@ impl Page {
         Request { command, key, seed }
     }
 
-    /// `ada holds A1 A2 [reading 2]`, `ada holds best 3 [of B] [split]`, `ada pays h1`, `ada releases h1`.
+    /// `ada holds A1 A2 [standing 1] [reading 2]`, `ada holds best 3 [of B] [split]`, `ada pays h1`, `ada releases h1`.
     fn buyer(&self, buyer: &str, words: &mut Words<'_>) -> Command {
         let account = account(buyer);
         match words.next() {
             "holds" => {
                 let seats = words.seats().into_iter().map(|label| self.ordinal(label)).collect();
                 let best = words.take("best").then(|| best(words));
+                let standing = words.take("standing").then(|| words.number() as u32);
+                let ga = standing.map(|quantity| (AreaNo(0), quantity)).into_iter().collect();
                 let read = words.take("reading").then(|| words.number() as u32);
                 let manifest_version = read.unwrap_or(self.world.hall().manifest_version);
                 Command::PlaceHold {
                     event: HALL,
                     manifest_version,
                     account,
-                    wish: Wish { best, ..Wish::of_seats(seats) },
+                    wish: Wish { seats, ga, best },
                     code: None,
                 }
             }
@@ -110,10 +113,20 @@ impl Page {
             }
             "replaces" => {
                 let seats: Vec<String> = words.seats().into_iter().map(str::to_owned).collect();
-                Command::ReplaceManifest { event, manifest: manifest(&seats) }
+                Command::ReplaceManifest { event, manifest: manifest(&seats, 0) }
             }
             "releases" => Command::ReleaseHold { hold: self.hold(words.next()), account: None },
             "reissues" => self.reissue(words),
+            // All that is left, or some seats of it.
+            "refunds" => {
+                let order = self.order(words.next());
+                let seats: Vec<_> = words.seats().into_iter().map(|label| self.ordinal(label)).collect();
+                let part = match seats.is_empty() {
+                    true => RefundPart::Rest,
+                    false => RefundPart::Places { seats, ga: Vec::new() },
+                };
+                Command::BeginRefund { order, part, resell: true, reason: "asked for".to_owned(), actor }
+            }
             "resolves" => {
                 let kind = words.next();
                 let order = (!words.take("with")).then(|| words.next());
