@@ -63,6 +63,12 @@ pub(crate) fn committed(
         if let Some(key) = request.key {
             sim.ledger.decided(key.id, decision)?;
         }
+        if let (Command::ScanTicket(showing), Outcome::TicketScanned(told)) =
+            (&request.command, &decision.outcome)
+            && !sim.ledger.scanned(&showing.scan, told.result)?
+        {
+            sim.coverage.saw(Sometimes::ScanAgain);
+        }
         places::answered(request, decision, after, &mut sim.coverage);
         refused(
             request,

@@ -154,6 +154,24 @@ sometimes! {
     Chosen;
     /// There were none to choose.
     NoneToChoose;
+    /// Tickets were made.
+    TicketsIssued;
+    /// Tickets stood still while their money was on its way back.
+    TicketsSuspended;
+    /// A ticket was issued anew.
+    TicketReissued;
+    /// Somebody was let in.
+    Admitted;
+    /// Somebody left.
+    Left;
+    /// A ticket was shown with which somebody had come in.
+    TicketUsed;
+    /// A ticket was shown whose money was back, or a barcode from before it was issued anew.
+    TicketRevoked;
+    /// A gate let somebody in by itself whom the books would not have let in.
+    LetInOffline;
+    /// The same scan was told again.
+    ScanAgain;
     /// Seats were sold.
     Sold;
     /// Seats were sold by taking the money at once.

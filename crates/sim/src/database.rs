@@ -9,8 +9,9 @@ use std::slice;
 use onsale_core::command::{Decision, Request};
 use onsale_core::ga::{Transfer, TransferStatus};
 use onsale_core::hold::Hold;
-use onsale_core::id::{HoldId, OperationId, TransferId};
-use onsale_core::payment::Operation;
+use onsale_core::id::{HoldId, OperationId, OrderId, TransferId};
+use onsale_core::order::{Order, OrderStatus};
+use onsale_core::payment::{Operation, PaymentStatus};
 use onsale_core::reconcile::{Callback, Verdict};
 use onsale_core::time::Timestamp;
 use onsale_world::World;
@@ -26,6 +27,12 @@ pub(crate) struct Database {
     pub(crate) world: World,
     past: VecDeque<World>,
     pub(crate) real: Vec<Real>,
+}
+
+/// Whether an order's money has been taken, and its tickets are yet to be made.
+pub(crate) fn wants_tickets(order: &Order) -> bool {
+    let is_paid = order.status == OrderStatus::Confirmed && order.payment_status == PaymentStatus::Captured;
+    is_paid && !order.ticketed
 }
 
 impl Database {
@@ -120,6 +127,16 @@ impl Database {
         let ids: Vec<TransferId> = rows.map(|transfer| transfer.id).collect();
         for real in &mut self.real {
             real.compare_transfers(process, &ids)?;
+        }
+        Ok(ids)
+    }
+
+    /// Orders that are paid for and have no tickets yet.
+    pub(crate) fn orders_to_ticket(&mut self, process: usize) -> Result<Vec<OrderId>, Broken> {
+        let ids: Vec<OrderId> =
+            self.world.orders.values().filter(|order| wants_tickets(order)).map(|order| order.id).collect();
+        for real in &mut self.real {
+            real.compare_orders_to_ticket(process, &ids)?;
         }
         Ok(ids)
     }

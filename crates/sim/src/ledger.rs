@@ -1,11 +1,13 @@
 //! What buyers and the provider were told. It is kept apart from the books, and the books must agree with it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use onsale_core::command::{Decision, Outcome, PlacedHold};
 use onsale_core::id::{OperationId, OrderId, TransferId};
 use onsale_core::order::OrderStatus;
 use onsale_core::reconcile::{CaseKind, Verdict};
+use onsale_core::ticket::ScanResult;
 use onsale_world::World;
 
 use crate::Broken;
@@ -22,6 +24,8 @@ pub(crate) struct Ledger {
     /// Refunds and transfers that the operator was told of.
     refunds: Vec<OperationId>,
     transfers: Vec<TransferId>,
+    /// What the gate was told of each scan.
+    scans: BTreeMap<Arc<str>, ScanResult>,
     /// Orders that a buyer has seen confirmed.
     confirmed: BTreeSet<OrderId>,
     /// The lasting verdict on each message, with its content.
@@ -63,6 +67,18 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// A ticket was shown. The same scan has the same answer, whatever has become of the ticket since; whether it is new.
+    pub(crate) fn scanned(&mut self, scan: &Arc<str>, result: ScanResult) -> Result<bool, Broken> {
+        match self.scans.insert(Arc::clone(scan), result) {
+            None => Ok(true),
+            Some(before) if before == result => Ok(false),
+            Some(before) => {
+                let what = format!("{scan}: first {before:?}, then {result:?}");
+                Err(Broken::new("gate: the same scan has the same answer", what))
+            }
+        }
     }
 
     pub(crate) fn saw_confirmed(&mut self, order: OrderId) {

@@ -1,7 +1,8 @@
-//! The organiser's people: they halt the sale, change prices, keep seats back, move capacity, give money back, and act on
+//! The organiser's people: they halt the sale, change prices, keep seats back, move capacity, give money back, stand at the gates and act on
 //! cases. Once everything is
 //! mended they see to every case that is still open.
 
+mod gate;
 pub(crate) mod places;
 
 use onsale_core::command::Command;
@@ -23,7 +24,7 @@ impl Sim {
     pub(crate) fn operate(&mut self) {
         if self.faults {
             self.manage();
-            let wait = self.chance.between(1_500, 9_000);
+            let wait = self.chance.between(1_200, 7_000);
             return self.after(wait, Event::Operator);
         }
         let is_open = |case: &&Case| case.status == CaseStatus::Open;
@@ -37,9 +38,11 @@ impl Sim {
 
     fn manage(&mut self) {
         let actor = "olga".to_owned();
-        match self.chance.below(17) {
+        match self.chance.below(22) {
             10..=12 if self.plan.refunds => self.refund(),
             13..=16 => self.manage_places(),
+            17..=20 => self.at_the_gate(),
+            21 => self.issue_anew(),
             0 => {
                 let status = self.chance.of(&[EventStatus::Paused, EventStatus::Closed]);
                 self.submit(Command::SetOnSale { event: HALL, status, actor });

@@ -183,6 +183,7 @@ impl Plan {
             sale_begins: chance.percent(30).then(|| chance.between(5_000, 40_000)),
         });
         let refunds = chance.percent(75);
+        row.policy.reentry = chance.percent(50);
         Plan {
             event: row,
             charge,

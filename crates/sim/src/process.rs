@@ -31,12 +31,17 @@ pub(crate) enum Worker {
     Reconciler,
     /// Lets capacity arrive that is on its way.
     Quota,
+    /// Makes the tickets of what is paid for.
+    Issuer,
 }
 
 /// The expirer's period once everything is mended.
 const EXPIRER_MS: i64 = 2_500;
 
 impl Worker {
+    const ALL: [Worker; 5] =
+        [Worker::Payments, Worker::Expirer, Worker::Reconciler, Worker::Quota, Worker::Issuer];
+
     fn period_ms(self, faults: bool) -> i64 {
         let calm = if faults { 1 } else { 3 };
         calm * match self {
@@ -44,6 +49,7 @@ impl Worker {
             Worker::Expirer => EXPIRER_MS,
             Worker::Reconciler => 6_000,
             Worker::Quota => 9_000,
+            Worker::Issuer => 7_000,
         }
     }
 }
@@ -110,7 +116,7 @@ impl Sim {
         (one.up, one.life) = (true, one.life + 1);
         let life = one.life;
         self.trace.say(self.now, format_args!("process {process} begins, life {life}"));
-        for worker in [Worker::Payments, Worker::Expirer, Worker::Reconciler, Worker::Quota] {
+        for worker in Worker::ALL {
             let most = if worker == Worker::Expirer { self.plan.expirer_ms } else { 1_000 };
             let wait = self.chance.between(0, most);
             self.after(wait, Event::Tick { process, life, worker });
@@ -225,6 +231,11 @@ impl Sim {
                 }
             }
             Worker::Reconciler => self.look_for_callbacks(process)?,
+            Worker::Issuer => {
+                for order in self.database.orders_to_ticket(process)? {
+                    self.queue(process, Command::IssueTickets { order }, Origin::Nobody);
+                }
+            }
             Worker::Quota => {
                 for transfer in self.database.transfers_in_flight(process)? {
                     self.queue(process, Command::EndTransfer { transfer, arrives: true }, Origin::Nobody);

@@ -16,7 +16,7 @@ use onsale_world::HALL;
 use crate::buyer::{Buyer, Call, Heard};
 use crate::chance::Chance;
 use crate::coverage::{Coverage, Sometimes};
-use crate::database::Database;
+use crate::database::{Database, wants_tickets};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::process::{News, Process, Worker};
@@ -359,6 +359,7 @@ impl Sim {
             && world.holds.values().all(|hold| !hold.status.is_live())
             && world.operations.values().all(|operation| !operation.status.is_live())
             && world.cases.values().all(|case| case.status != CaseStatus::Open)
+            && !world.orders.values().any(wants_tickets)
             && world.transfers.values().all(|transfer| transfer.status != TransferStatus::InFlight)
             && world.callbacks.values().all(|row| row.verdict != Verdict::Parked || row.case.is_some())
             && self.under_way().is_empty()

@@ -11,6 +11,7 @@ use onsale_core::log::{LogEntry, LogKind};
 use onsale_core::order::OrderStatus;
 use onsale_core::payment::{OperationKind, OperationStatus};
 use onsale_core::refusal::Refusal;
+use onsale_core::ticket::{ScanResult, TicketStatus};
 use onsale_core::time::Timestamp;
 use onsale_world::{HALL, World};
 
@@ -35,6 +36,15 @@ pub(super) fn answered(request: &Request, decision: &Decision, after: &World, co
         (Command::SetCapacity { .. }, Outcome::Refused(Refusal::NotEnoughAvailable { .. })) => {
             Some(Sometimes::CapacityInUse)
         }
+        (_, Outcome::TicketReissued) => Some(Sometimes::TicketReissued),
+        (Command::ScanTicket(showing), Outcome::TicketScanned(told)) => match told.result {
+            ScanResult::Admit => Some(Sometimes::Admitted),
+            _ if showing.let_in_offline => Some(Sometimes::LetInOffline),
+            ScanResult::AlreadyUsed => Some(Sometimes::TicketUsed),
+            ScanResult::Revoked => Some(Sometimes::TicketRevoked),
+            ScanResult::Exited => Some(Sometimes::Left),
+            ScanResult::WrongEvent | ScanResult::Invalid | ScanResult::NotInside => None,
+        },
         (_, Outcome::Refused(Refusal::RefundPending)) => Some(Sometimes::RefundPending),
         (_, Outcome::Refused(Refusal::RefundTooLarge { .. })) => Some(Sometimes::RefundTooLarge),
         _ => None,
@@ -84,6 +94,10 @@ pub(super) fn step(
             if row.seats.iter().any(gave) {
                 coverage.saw(Sometimes::SoldAgain);
             }
+        }
+        LogKind::TicketsIssued { .. } => coverage.saw(Sometimes::TicketsIssued),
+        LogKind::TicketsMoved { status: TicketStatus::Suspended, .. } => {
+            coverage.saw(Sometimes::TicketsSuspended);
         }
         LogKind::QuotaMoved { status: TransferStatus::Arrived, .. } => {
             coverage.saw(Sometimes::TransferArrived);

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use onsale_core::command::{Decision, Request};
 use onsale_core::ga::{Transfer, TransferStatus};
-use onsale_core::id::{HoldId, TransferId};
+use onsale_core::id::{HoldId, OrderId, TransferId};
 use onsale_core::payment::Operation;
 use onsale_core::reconcile::Callback;
 use onsale_core::time::Timestamp;
@@ -149,18 +149,21 @@ impl Real {
             for id in world.holds.keys() {
                 holds.extend(reader.hold(*id)?.map(|view| view.hold));
             }
-            let (mut orders, mut refunds) = (Vec::new(), Vec::new());
+            let (mut orders, mut refunds, mut tickets) = (Vec::new(), Vec::new(), Vec::new());
             for id in world.orders.keys() {
                 orders.extend(reader.order(*id)?.map(|view| view.order));
+                tickets.extend(reader.tickets(*id)?);
                 refunds.extend(reader.refunds(*id)?.into_iter().map(|view| view.refund));
             }
-            Ok((digits, buckets, transfers, allocations, codes, holds, orders, refunds))
+            Ok((digits, buckets, transfers, allocations, codes, holds, orders, refunds, tickets))
         });
-        let (digits, buckets, mut transfers, allocations, codes, holds, orders, mut refunds) =
+        let (digits, buckets, mut transfers, allocations, codes, holds, orders, mut refunds, mut tickets) =
             read.expect("rows are read");
         transfers.sort_by_key(|transfer| transfer.id);
         refunds.sort_by_key(|refund| refund.operation);
         let on_its_way = |transfer: &&Transfer| transfer.status == TransferStatus::InFlight;
+        tickets.sort_by_key(|ticket| ticket.id);
+        same("tickets", &tickets, &world.tickets.values().cloned().collect())?;
         same("seats", &digits, &world.digits.values().map(|digit| b'0' + digit).collect())?;
         same("buckets", &buckets, &world.buckets.values().cloned().collect())?;
         same("transfers", &transfers, &world.transfers.values().filter(on_its_way).cloned().collect())?;
@@ -169,6 +172,17 @@ impl Real {
         same("holds", &holds, &world.holds.values().cloned().collect())?;
         same("orders", &orders, &world.orders.values().cloned().collect())?;
         same("refunds", &refunds, &world.refunds.values().cloned().collect())
+    }
+
+    pub(crate) fn compare_orders_to_ticket(
+        &mut self,
+        process: usize,
+        expected: &[OrderId],
+    ) -> Result<(), Broken> {
+        let read = self.store(process).read(|reader| reader.orders_to_ticket(ROWS_MAX));
+        let mut found = read.expect("orders are read");
+        found.sort();
+        same("orders that want tickets", &found[..], expected)
     }
 
     pub(crate) fn compare_transfers(
