@@ -84,8 +84,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Orders that are paid and taken since before a time and have no tickets, with the attempt that paid; at most `limit`. A home
-    /// that has never issued a ticket has nobody who would.
+    /// Orders that are paid and taken since before a time and have no tickets, with the attempt that paid; at most `limit`. A
+    /// home that has never issued a ticket has nobody who would.
     pub fn unticketed(&self, before: Timestamp, limit: u32) -> Parsed<Vec<(OperationId, OrderId)>> {
         let text = "SELECT paid_by, order_id FROM orders WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0
                AND confirmed_at < ?1 AND EXISTS (SELECT 1 FROM tickets)
