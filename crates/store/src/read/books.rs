@@ -87,8 +87,9 @@ impl Reader<'_> {
     /// Orders that are paid and taken since before a time and have no tickets, with the attempt that paid; at most `limit`. A
     /// home that has never issued a ticket has nobody who would.
     pub fn unticketed(&self, before: Timestamp, limit: u32) -> Parsed<Vec<(OperationId, OrderId)>> {
-        let text = "SELECT paid_by, order_id FROM orders WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0
-               AND confirmed_at < ?1 AND EXISTS (SELECT 1 FROM tickets)
+        let text = "SELECT paid_by, order_id FROM orders
+             WHERE status = 'CONFIRMED' AND payment_status = 'CAPTURED' AND ticketed = 0 AND confirmed_at < ?1
+               AND EXISTS (SELECT 1 FROM tickets)
                AND EXISTS (SELECT 1 FROM events e WHERE e.event_no = orders.event_no AND e.elsewhere IS NULL)
              ORDER BY order_id LIMIT ?2";
         self.0.all(text, &[before.millis().into(), limit.into()], |row| Ok((row.id(0)?, row.id(1)?)))

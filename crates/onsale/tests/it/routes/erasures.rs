@@ -103,7 +103,8 @@ async fn an_address_is_erased_and_a_copy_of_before_is_erased_again() {
     let done = app.operator.post("/v1/erasures", &body).await.ok(200);
     assert_eq!((&done["accounts"], &done["orders"]), (&json!(2), &json!(2)), "{done}");
     let emails: Vec<_> = attendees(&app, &hall).await.iter().map(|row| row["email"].clone()).collect();
-    assert_eq!(emails, [Value::Null, Value::Null, json!("ben@example.com")]);
+    let left: Vec<&Value> = emails.iter().filter(|email| !email.is_null()).collect();
+    assert_eq!((emails.len(), left), (3, vec![&json!("ben@example.com")]));
     assert!(!is_in_the_file(&app, "Ada@Example.com") && !is_in_the_file(&app, &guests[0].account_id));
 
     let kept = app.operator.get("/v1/erasures").await.ok(200)["erasures"].clone();
