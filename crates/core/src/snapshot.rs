@@ -1,6 +1,9 @@
 //! The rows a batch of commands touches. A store fills a snapshot from what the commands name and from what those rows
 //! name in turn; decisions move it on; what changed is written back with its former state as the condition.
 
+mod need;
+mod table;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,152 +28,8 @@ use crate::seat_map::{Seat, SeatStatus};
 use crate::ticket::{Scan, Ticket};
 use crate::time::Timestamp;
 
-/// A row or a set of rows that a decision needs. The order is the order in which a store locks and reads.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Need {
-    /// An event's row.
-    Event(EventNo),
-    /// The prices of one version.
-    Prices(EventNo, u32),
-    /// A finished request, by its key's id.
-    Key(EventNo, u128),
-    /// A callback, by the provider's event id.
-    Callback(Arc<str>),
-    /// A case.
-    Case(CaseId),
-    /// The attempt with this name at the provider.
-    Reference(Arc<str>),
-    /// An operation.
-    Operation(OperationId),
-    /// An order with its operations and its open cases.
-    Order(OrderId),
-    /// A hold, and all that hangs on it.
-    Hold(HoldId),
-    /// An account's live holds and its count of tickets sold, in one event.
-    Account(EventNo, AccountId),
-    /// One seat.
-    Seat(EventNo, SeatOrdinal),
-    /// A standing area with its buckets.
-    Area(EventNo, AreaNo),
-    /// Live holds of an event whose time has come, the longest due first, those in payment last; at most
-    /// [`DUE_HOLDS_MAX`](crate::limits::DUE_HOLDS_MAX) of each kind, so that none is hidden behind those of another kind.
-    Due(EventNo, DueWith),
-    /// The state of every seat of an event, where it has any.
-    Board(EventNo),
-    /// Capacity on its way.
-    Transfer(TransferId),
-    /// An access code.
-    Code(EventNo, Arc<str>),
-    /// All allocations of an event.
-    Allocations(EventNo),
-    /// What the refunds of an order give back.
-    Refunds(OrderId),
-    /// The tickets of an order.
-    Tickets(OrderId),
-    /// A ticket.
-    Ticket(TicketId),
-    /// A scan, by its id.
-    Scan(EventNo, Arc<str>),
-}
-
-/// What a hold that is due has, to be in somebody's way.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum DueWith {
-    /// Seats.
-    Seats,
-    /// Places of any standing area: they count under the event's cap.
-    Places,
-    /// Places of this area.
-    Area(AreaNo),
-    /// Tickets counted with this access code.
-    Code(Arc<str>),
-}
-
-impl DueWith {
-    /// Whether a hold is of this kind.
-    pub fn has(&self, hold: &Hold) -> bool {
-        match self {
-            DueWith::Seats => !hold.seats.is_empty(),
-            DueWith::Places => !hold.ga.is_empty(),
-            DueWith::Area(area) => hold.ga.iter().any(|line| line.area == *area),
-            DueWith::Code(code) => hold.code.as_ref() == Some(code),
-        }
-    }
-}
-
-/// A row with its state before the batch.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Tracked<R> {
-    current: Option<R>,
-    /// The stored state once the row has changed: `Some(None)` for a row that is new.
-    before: Option<Option<R>>,
-}
-
-/// Rows of one kind by key.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Table<K: Ord, R>(BTreeMap<K, Tracked<R>>);
-
-/// A row to write: insert it when there was none before, else update it where it still is as it was.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Change<'a, K, R> {
-    /// Its key.
-    pub key: &'a K,
-    /// As it was stored.
-    pub before: Option<&'a R>,
-    /// As it is to be.
-    pub after: &'a R,
-}
-
-impl<K: Ord, R> Default for Table<K, R> {
-    fn default() -> Self {
-        Table(BTreeMap::new())
-    }
-}
-
-impl<K: Ord + Clone, R: Clone + PartialEq> Table<K, R> {
-    /// The row as it is now.
-    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&R>
-    where
-        K: std::borrow::Borrow<Q>,
-    {
-        self.0.get(key)?.current.as_ref()
-    }
-
-    /// Adds a stored row; one that is here already stays as the decisions have left it.
-    pub fn load(&mut self, key: K, row: R) {
-        self.0.entry(key).or_insert(Tracked { current: Some(row), before: None });
-    }
-
-    /// Adds a row that wasn't stored before.
-    pub(crate) fn insert(&mut self, key: K, row: R) {
-        self.0.insert(key, Tracked { current: Some(row), before: Some(None) });
-    }
-
-    /// The rows of a range of keys, in the keys' order.
-    pub(crate) fn range(&self, keys: impl std::ops::RangeBounds<K>) -> impl Iterator<Item = &R> {
-        self.0.range(keys).filter_map(|(_, row)| row.current.as_ref())
-    }
-
-    /// The row, to be changed. It must be here: decisions look before they change.
-    pub(crate) fn change<Q: Ord + ?Sized>(&mut self, key: &Q) -> &mut R
-    where
-        K: std::borrow::Borrow<Q>,
-    {
-        let row = self.0.get_mut(key).expect("a row that is changed has been loaded");
-        if row.before.is_none() {
-            row.before = Some(row.current.clone());
-        }
-        row.current.as_mut().expect("a row that is changed exists")
-    }
-
-    /// The rows that differ from what was loaded.
-    pub fn changes(&self) -> impl Iterator<Item = Change<'_, K, R>> {
-        let changes = self.0.iter().filter_map(|(key, row)| {
-            Some(Change { key, before: row.before.as_ref()?.as_ref(), after: row.current.as_ref()? })
-        });
-        changes.filter(|change| change.before != Some(change.after))
-    }
-}
+pub use need::{DueWith, Need};
+pub use table::{Change, Table};
 
 /// What an account has in one event.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]

@@ -1,6 +1,5 @@
-//! The organiser's people: they halt the sale, change prices, keep seats back, move capacity, give money back, stand at the gates and act on
-//! cases. Once everything is
-//! mended they see to every case that is still open.
+//! The organiser's people: they halt the sale, change prices, keep seats back, move capacity, give money back, stand at the
+//! gates and act on cases. Once everything is mended they see to every case that is still open.
 
 mod gate;
 pub(crate) mod places;

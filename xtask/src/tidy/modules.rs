@@ -37,6 +37,8 @@ const CORE_USES: &[(&str, &str)] = &[
     ("board", "id layout log seat_map"),
     ("best_available", "best_available/split board event id layout limits"),
     ("best_available/split", "best_available id layout"),
+    ("snapshot/need", "hold id"),
+    ("snapshot/table", ""),
     (
         "snapshot",
         "access board command event ga hold id idempotency limits log manifest order payment reconcile refund seat_map ticket time",
