@@ -219,7 +219,7 @@ fn open_case(world: &World, case: &Case) {
         CaseKind::MissingAtProvider | CaseKind::RefundMismatch | CaseKind::StateMismatch => true,
         CaseKind::TicketsMissing => pays(world, attempt),
         // It may pay for seats, and its money is yet to come, or has come short.
-        CaseKind::CaptureFailed | CaseKind::AmountMismatch => waits || !ended,
+        CaseKind::CaptureFailed | CaseKind::AmountMismatch => waits || !ended || pays(world, attempt),
         CaseKind::LateSuccess
         | CaseKind::SurplusAuthorization
         | CaseKind::VoidFailed

@@ -320,9 +320,9 @@ fn taken(
         let base_minor = |o: &Operation| if planted!(RefundBaseForgotten) { 0 } else { o.base_minor };
         let asked = state.operations.get(&back).map_or(0, |o| base_minor(o) + o.amount.amount_minor);
         if observation.refunded_minor >= asked {
-            let keeps_seats = pays(state, order, attempt);
             books::move_operation(state, back, OperationStatus::Succeeded, now);
             refund::complete(state, back);
+            let keeps_seats = pays(state, order, attempt);
             // Of a sale that stands only this question is answered.
             let settled = |kind| match keeps_seats {
                 true => kind == CaseKind::RefundFailed,

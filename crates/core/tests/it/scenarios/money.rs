@@ -39,6 +39,21 @@ fn another_amount_taken_than_sold_for_is_a_case() {
     ));
 }
 
+/// A refund of a part leaves the question open; when all of the money is back, nothing is left to ask.
+#[test]
+fn a_question_about_a_sale_ends_when_all_of_it_is_refunded() {
+    check(&format!(
+        "{SOLD}3s o1 capture answers captured amount 1500 -> applied
+        cases amount_mismatch o1
+        4s operator refunds o1 A1 -> begun
+        5s o1 refund answers captured amount 1500 refunded 1000 -> applied
+        A1 free; A2 sold to o1; o1 CONFIRMED CAPTURED; cases amount_mismatch o1
+        6s operator refunds o1 -> begun
+        7s o1 refund answers captured amount 1500 refunded 2000 -> applied
+        A2 free; o1 CANCELLED REFUNDED; cases none"
+    ));
+}
+
 /// What was taken can't be called off: such a word is no reason to undo a sale.
 #[test]
 fn a_paid_order_said_to_be_called_off_is_a_contradiction() {
