@@ -26,10 +26,10 @@ mod test_app;
 pub(crate) use at_once::{counts, crowd, tally, together};
 pub(crate) use client::{Ask, Buyer, Client, Reply, eventually, fresh_key, text};
 pub(crate) use database::{
-    DAMAGES, Lock, cut_off, damage, duties, hide_prices, make_changed, make_newer, make_newer_at,
-    put_on_its_way, seats_in_rows, set_for,
+    DAMAGES, Lock, cut_off, damage, duties, free_in_rows, hide_prices, make_changed, make_newer,
+    make_newer_at, off_balance, put_on_its_way, seats_in_rows, set_for,
 };
-pub(crate) use grounds::{PLACE_PRICE, free_in_rows, off_balance};
+pub(crate) use grounds::PLACE_PRICE;
 pub(crate) use program::{Said, finish, program, run};
 pub(crate) use provider::{ProviderProcess, WEBHOOK_SECRET, signature};
 pub(crate) use raw::Raw;

@@ -133,8 +133,25 @@ fn open(folder: &Path) -> Connection {
     Connection::open(database(folder)).expect("the database opens")
 }
 
+/// By how many places the books of the standing areas in a folder's database don't close, all areas together: one
+/// consistent read.
+pub(crate) fn off_balance(folder: &Path) -> i64 {
+    let text = "SELECT CAST(COALESCE(SUM(ABS(a.capacity
+          - (SELECT COALESCE(SUM(b.capacity), 0) FROM ga_buckets b WHERE b.event_no = a.event_no AND b.area = a.position)
+          - (SELECT COALESCE(SUM(t.quantity), 0) FROM quota_transfers t
+              WHERE t.event_no = a.event_no AND t.area = a.position AND t.status = 'IN_FLIGHT'))), 0) AS BIGINT)
+        FROM ga_areas a";
+    ask_number(folder, text)
+}
+
+/// How many places anyone can have, by the rows of a folder's database, without the cap.
+pub(crate) fn free_in_rows(folder: &Path) -> i64 {
+    let text = "SELECT CAST(COALESCE(SUM(capacity - held - sold), 0) AS BIGINT) FROM ga_buckets WHERE allocation IS NULL";
+    ask_number(folder, text)
+}
+
 /// What a question is answered by the database in a folder, in one read.
-pub(super) fn ask_number(folder: &Path, text: &str) -> i64 {
+fn ask_number(folder: &Path, text: &str) -> i64 {
     match url_of(folder) {
         Some(url) => ask(&url, text).trim().parse().expect("a number"),
         None => open(folder).query_row(text, [], |row| row.get(0)).expect("a number"),

@@ -1,33 +1,12 @@
 //! Events with standing areas, and what the database itself says of their places.
 
-use std::path::Path;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::database::ask_number;
 use super::{App, Ask, Buyer, Hall, SEAT_PRICE, fresh_key, text};
 
 /// What every standing place of the [`grounds`](App::grounds) costs, in cents.
 pub(crate) const PLACE_PRICE: i64 = 1_500;
-
-/// Places that a sum of buckets and of what is in flight between them is off by, in all areas together: one consistent read.
-const OFF_BALANCE: &str = "SELECT CAST(COALESCE(SUM(ABS(a.capacity
-      - (SELECT COALESCE(SUM(b.capacity), 0) FROM ga_buckets b WHERE b.event_no = a.event_no AND b.area = a.position)
-      - (SELECT COALESCE(SUM(t.quantity), 0) FROM quota_transfers t
-          WHERE t.event_no = a.event_no AND t.area = a.position AND t.status = 'IN_FLIGHT'))), 0) AS BIGINT) FROM ga_areas a";
-/// Places that anyone can have, of all events and areas together, without the cap.
-const FREE: &str = "SELECT CAST(COALESCE(SUM(capacity - held - sold), 0) AS BIGINT) FROM ga_buckets WHERE allocation IS NULL";
-
-/// By how many places the books of the standing areas in a folder's database don't close.
-pub(crate) fn off_balance(folder: &Path) -> i64 {
-    ask_number(folder, OFF_BALANCE)
-}
-
-/// How many places anyone can have, by the rows of a folder's database.
-pub(crate) fn free_in_rows(folder: &Path) -> i64 {
-    ask_number(folder, FREE)
-}
 
 impl App {
     /// A draft with these seats, all of section A, row 1, and these standing areas (name, capacity, buckets); it has its prices.

@@ -90,7 +90,7 @@ async fn a_quantity_is_a_whole_number_from_one_on() {
     let six = ga(&[("Floor", json!(3)), ("Lawn", json!(3))]);
     ada.wish(&hall, &json!({ "seats": ["A-1"], "ga": six })).await.problem(422, "too-many-seats");
     for (body, place) in [
-        (json!({ "ga": [] }), "/seats"),
+        (json!({ "ga": [] }), "/ga"),
         (json!({ "ga": ga(&[("Floor", json!(1)), ("Floor", json!(1))]) }), "/ga/1/ga_area"),
         (json!({ "ga": ga(&[("floor", json!(1))]) }), "/ga/0/ga_area"),
         (json!({ "ga": [{ "ga_area": "Floor" }] }), "/ga/0/quantity"),
