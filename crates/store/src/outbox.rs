@@ -266,7 +266,7 @@ impl Store {
         mut attempts: Vec<Attempt>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        attempts.sort_by_key(|attempt| attempt.key.event);
+        attempts.sort_by_key(|attempt| (attempt.key.event, attempt.key.endpoint));
         self.upkeep(move |db| upkeep::record_attempts(db, &attempts, now)).await
     }
 

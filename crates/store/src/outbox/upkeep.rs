@@ -27,6 +27,19 @@ fn lock(db: Look<'_>, event: EventNo) -> Parsed<bool> {
     }
 }
 
+/// The same, and locks what is to be told of it to an endpoint against other processes. Whoever changes several deliveries begins
+/// with this, so that two never wait for each other.
+fn lock_for(db: Look<'_>, event: EventNo, endpoint: EndpointId) -> Parsed<bool> {
+    if !lock(db, event)? {
+        return Ok(false);
+    }
+    if let Look::Postgres(_) = db {
+        let text = "SELECT 1 FROM webhook_progress WHERE event_no = ?1 AND endpoint_id = ?2 FOR UPDATE";
+        db.one(text, &[event.0.into(), endpoint.0.into()], |_| Ok(()))?;
+    }
+    Ok(true)
+}
+
 pub(super) fn add_endpoint(db: Look<'_>, endpoint: &WebhookEndpoint) -> Parsed<bool> {
     let text = "SELECT count(*) FROM webhook_endpoints WHERE status <> 'DELETED'";
     let count: u64 = db.one(text, &[], |row| row.number(0))?.unwrap_or(0);
@@ -126,7 +139,7 @@ pub(super) fn advance_progress(
     to: u64,
     deliveries: &[NewDelivery],
 ) -> Parsed<bool> {
-    if !lock(db, event)? {
+    if !lock_for(db, event, endpoint)? {
         return Ok(false);
     }
     // Of two that have read the same piece of the log only one finds the progress where it was.
@@ -161,11 +174,14 @@ pub(super) fn advance_progress(
 }
 
 pub(super) fn record_attempts(db: Look<'_>, attempts: &[Attempt], now: Timestamp) -> Parsed<()> {
-    for of_event in attempts.chunk_by(|one, next| one.key.event == next.key.event) {
-        if !lock(db, of_event[0].key.event)? {
+    let are_together = |one: &Attempt, next: &Attempt| {
+        (one.key.event, one.key.endpoint) == (next.key.event, next.key.endpoint)
+    };
+    for together in attempts.chunk_by(are_together) {
+        if !lock_for(db, together[0].key.event, together[0].key.endpoint)? {
             continue;
         }
-        for attempt in of_event {
+        for attempt in together {
             record_attempt(db, attempt, now)?;
         }
     }
@@ -219,7 +235,7 @@ pub(super) fn rearm(
     let Some(event) = db.one(text, &values, |row| Ok(EventNo(row.number(0)?)))? else {
         return Ok(0);
     };
-    if !lock(db, event)? {
+    if !lock_for(db, event, endpoint)? {
         return Ok(0);
     }
     let text = "UPDATE webhook_deliveries SET status = 'PENDING', tries = 0, due_at = ?1, updated_at = ?2
@@ -240,7 +256,7 @@ pub(super) fn replay_one(
     message: MessageId,
     now: Timestamp,
 ) -> Parsed<bool> {
-    if !lock(db, message.event())? {
+    if !lock_for(db, message.event(), endpoint)? {
         return Ok(false);
     }
     let text = "UPDATE webhook_deliveries SET status = 'PENDING', tries = 0, due_at = ?1, updated_at = ?1
@@ -264,7 +280,11 @@ pub(super) fn replay_some(
          ORDER BY version LIMIT ?5";
     let limit = Value::Int(WEBHOOK_ROWS_MAX as i64);
     let values = [event.0.into(), endpoint.0.into(), since.millis().into(), after.into(), limit];
-    let some = if lock(db, event)? { db.all(text, &values, |row| row.number::<i64>(0))? } else { Vec::new() };
+    let some = if lock_for(db, event, endpoint)? {
+        db.all(text, &values, |row| row.number::<i64>(0))?
+    } else {
+        Vec::new()
+    };
     let Some(last) = some.last().copied() else {
         let text = "SELECT min(event_no) FROM webhook_progress WHERE event_no > ?1 AND endpoint_id = ?2";
         let next = db.one(text, &[event.0.into(), endpoint.0.into()], |row| row.number_or_none(0))?.flatten();
@@ -324,7 +344,7 @@ fn remove(
     text: &str,
     values: &[Value<'_>],
 ) -> Parsed<u64> {
-    if !lock(db, event)? {
+    if !lock_for(db, event, endpoint)? {
         return Ok(0);
     }
     let removed = db.execute(text, values)?;

@@ -1,5 +1,7 @@
 //! Other systems are told what happened: all of it, about each thing in order, whoever does it and however often.
 
+use std::sync::Barrier;
+
 use onsale_core::command::Command;
 use onsale_core::gateway::IntentState;
 use onsale_core::id::{EndpointId, EventNo, MessageId, OrderId};
@@ -316,5 +318,44 @@ fn of_an_event_that_is_on_its_way_nothing_changes() {
     record(&world, vec![attempt(&due, Next::Delivered)]);
     assert_eq!(feed(&world.store, &endpoint), 1);
     world.submit(Command::ExpireHold { hold: world.hold(&account("cyd"), &[2]) });
+    world.finish();
+}
+
+/// Two processes whose answers came in opposite orders: each has its transaction, and neither is undone for the other's sake.
+#[test]
+fn two_that_record_at_once_do_not_hinder_each_other() {
+    const MESSAGES: u32 = 40;
+    let world = hall(MESSAGES, policy());
+    let endpoint = world.add_endpoint(1);
+    for seat in 0..MESSAGES {
+        world.hold(&account(&format!("acc_{seat}")), &[seat]);
+    }
+    feed(&world.store, &endpoint);
+    let due = world.due(&endpoint);
+    let backwards: Vec<DueDelivery> = due.iter().rev().cloned().collect();
+    let (other, now, round) = (world.another_store(), world.now(), Barrier::new(2));
+    let failed = std::thread::scope(|scope| {
+        let recording = [(&*world.store, &due), (&other, &backwards)].map(|(store, due)| {
+            let round = &round;
+            scope.spawn(move || {
+                let mut failed = None;
+                for tries in 0..20 {
+                    let attempts = due.iter().map(|due| DueDelivery { tries, ..due.clone() });
+                    let attempts = attempts.map(|due| attempt(&due, Next::Again(now))).collect();
+                    round.wait();
+                    failed = failed.or(done(store.record_webhook_attempts(attempts, now)).err());
+                    round.wait();
+                }
+                failed
+            })
+        });
+        recording.map(|one| one.join().expect("it doesn't panic"))
+    });
+    assert!(matches!(failed, [None, None]), "{failed:?}");
+    assert!(
+        statuses(&world, &endpoint)
+            .iter()
+            .all(|(_, status, tries)| (*status, *tries) == (DeliveryStatus::Pending, 20))
+    );
     world.finish();
 }
