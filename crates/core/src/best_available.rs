@@ -7,7 +7,7 @@
 //!
 //! 1. one run of seats in one row, of one price level: buyers expect one price;
 //! 2. only when there is none, and no level was asked for, a run across price levels;
-//! 3. only when there is none either, and the buyer said so, parts in rows behind each other ([`split`]), of one level
+//! 3. only when there is none either, and the buyer said so, parts in rows behind each other (`split`), of one level
 //!    before several.
 //!
 //! Among the runs of one kind, a wish for an accessible seat takes as few of those as it can, and leaves no companion's
