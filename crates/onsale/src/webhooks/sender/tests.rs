@@ -17,9 +17,14 @@ async fn receiver(answer: String) -> (SocketAddr, Arc<AtomicUsize>) {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             counter.fetch_add(1, Ordering::SeqCst);
-            let mut read = [0; 4096];
-            let _ = stream.read(&mut read).await;
-            let _ = stream.write_all(answer.as_bytes()).await;
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let mut read = [0; 4096];
+                let _ = stream.read(&mut read).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+                // It is the sender who hangs up.
+                while let Ok(1..) = stream.read(&mut read).await {}
+            });
         }
     });
     (address, asked)
