@@ -244,7 +244,16 @@ impl Stripe {
         let status = reply.status;
         let refund: Refund = objects::parse(&reply.done()?.body)?;
         match refund.status.as_deref() {
-            Some("succeeded" | "pending" | "requires_action") => self.look_back(reference).await,
+            Some("succeeded") => self.look_back(reference).await,
+            // The answer under this key is kept as it was: how a refund that takes days has ended is said by the list alone.
+            Some("pending" | "requires_action") => {
+                let vain = self.ended_in_vain(reference, &refund.id).await.map_err(unread)?;
+                let message = format!("refund {} came to nothing", clip(&refund.id));
+                match vain {
+                    Some(code) => Err(GatewayError::Refused { status, code, message }),
+                    None => self.look_back(reference).await,
+                }
+            }
             Some(ended @ ("failed" | "canceled")) => Err(GatewayError::Refused {
                 status,
                 code: clip(refund.failure_reason.as_deref().unwrap_or(ended)),
@@ -263,7 +272,7 @@ impl Stripe {
         fail_point!(async "provider.query.before", return Err(GatewayError::NotSent));
         let reply = self.transport.get(&intent_path(reference)?, &query, ANSWER_BYTES_MAX).await?;
         fail_point!(async "provider.query.after", return Err(lost()));
-        objects::observe(&objects::parse(&reply.done()?.body)?)
+        self.proven(objects::observe(&objects::parse(&reply.done()?.body)?)?).await
     }
 
     /// Takes a callback if one of our secrets has signed it within the last minutes.
@@ -312,9 +321,13 @@ impl Stripe {
 
     /// Reads an intent after something was done to it. No failure of the reading may look like one of the doing.
     async fn look_back(&self, reference: &str) -> Result<Observation, GatewayError> {
-        let seen = self.query(reference).await;
-        seen.map_err(|error| GatewayError::NoAnswer(format!("it was settled, but not read back: {error}")))
+        self.query(reference).await.map_err(unread)
     }
+}
+
+/// Something was done, whatever becomes of the look at it.
+fn unread(error: GatewayError) -> GatewayError {
+    GatewayError::NoAnswer(format!("it was settled, but not read back: {error}"))
 }
 
 /// What a fail point makes of an answer.

@@ -94,6 +94,21 @@ struct Source {
     payment_intent: Option<Expandable<Named>>,
 }
 
+/// A refund as it stands.
+#[derive(Deserialize)]
+struct RefundOfPayment {
+    id: String,
+    amount: i64,
+    status: Option<String>,
+    failure_reason: Option<String>,
+}
+
+impl RefundOfPayment {
+    fn is_promised(&self) -> bool {
+        matches!(self.status.as_deref(), Some("pending" | "requires_action"))
+    }
+}
+
 impl Expandable<Named> {
     fn name(self) -> String {
         match self {
@@ -111,11 +126,50 @@ impl Stripe {
         after: Option<&str>,
     ) -> Result<Page<Listed>, GatewayError> {
         let page = self.list("/v1/payment_intents", created, after, Some("data.latest_charge")).await?;
-        let listed = |(reference, object): (String, Value)| {
-            let seen = read::<Intent>(object).and_then(|intent| objects::observe(&intent));
-            Ok(Listed { reference, seen })
-        };
-        page.map(listed)
+        let mut found = Vec::with_capacity(page.found.len());
+        for (reference, object) in page.found {
+            let seen = match read::<Intent>(object).and_then(|intent| objects::observe(&intent)) {
+                Ok(seen) => self.proven(seen).await,
+                Err(error) => Err(error),
+            };
+            found.push(Listed { reference, seen });
+        }
+        Ok(Page { found, next: page.next })
+    }
+
+    /// A payment with what has truly been given back. The provider counts a refund from the moment it is asked for, and takes it
+    /// out again should it come to nothing: until then it is only promised.
+    pub(super) async fn proven(&self, mut seen: Observation) -> Result<Observation, GatewayError> {
+        if seen.refunded_minor > 0 {
+            let refunds = self.refunds_of(&seen.reference).await?;
+            let promised = refunds.iter().filter(|refund| refund.is_promised()).map(|refund| refund.amount);
+            let promised = amounts::to_ledger(promised.sum(), seen.amount.currency.as_str())?;
+            seen.refunded_minor = (seen.refunded_minor - promised.amount_minor).max(0);
+        }
+        Ok(seen)
+    }
+
+    /// Why a refund will never be done, if that is so.
+    pub(super) async fn ended_in_vain(
+        &self,
+        reference: &str,
+        refund: &str,
+    ) -> Result<Option<String>, GatewayError> {
+        let refunds = self.refunds_of(reference).await?;
+        let own = refunds.into_iter().find(|known| known.id == refund);
+        let ended = own.filter(|own| matches!(own.status.as_deref(), Some("failed" | "canceled")));
+        Ok(ended.map(|own| clip(&own.failure_reason.or(own.status).unwrap_or_default())))
+    }
+
+    /// All refunds of a payment. There are few: an order has no more seats than a hold, and one is open at a time.
+    async fn refunds_of(&self, reference: &str) -> Result<Vec<RefundOfPayment>, GatewayError> {
+        let query = [("payment_intent", reference.to_owned()), ("limit", PAGE_OBJECTS.to_string())];
+        let reply = self.transport.get("/v1/refunds", &query, LIST_BYTES_MAX).await?;
+        let list: List = objects::parse(&reply.done()?.body)?;
+        if list.has_more {
+            return Err(GatewayError::Misconfigured(format!("{reference} has more refunds than are read")));
+        }
+        list.data.into_iter().map(read).collect()
     }
 
     /// Refunds made within some seconds, after one of them.

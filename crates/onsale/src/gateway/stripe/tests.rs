@@ -140,6 +140,16 @@ fn refunded_intent(amount_refunded: i64) -> Value {
     intent
 }
 
+/// A payment's refunds, newest first as the provider lists them: what became of each, and how much it is.
+fn refunds(all: &[(&str, i64)]) -> Value {
+    let refund = |(number, (status, amount)): (usize, &(&str, i64))| {
+        json!({ "id": format!("re_{}", number + 1), "object": "refund", "status": status, "amount": amount,
+            "payment_intent": "pi_1", "failure_reason": null })
+    };
+    let data: Vec<Value> = all.iter().enumerate().map(refund).collect();
+    json!({ "object": "list", "has_more": false, "data": data })
+}
+
 fn error(members: Value) -> Value {
     json!({ "error": members })
 }
@@ -157,9 +167,11 @@ async fn each_operation_sends_its_form_under_its_key() {
         Answer::Json(200, intent("processing")),
         Answer::Json(200, intent("succeeded")),
         Answer::Json(200, intent("canceled")),
-        Answer::Json(200, json!({"id": "re_1", "object": "refund", "status": "pending"})),
+        Answer::Json(200, json!({"id": "re_1", "object": "refund", "status": "succeeded"})),
         Answer::Json(200, refunded_intent(300)),
+        Answer::Json(200, refunds(&[("succeeded", 300)])),
         Answer::Json(200, refunded_intent(1250)),
+        Answer::Json(200, refunds(&[("succeeded", 300), ("succeeded", 950)])),
     ])
     .await;
     let stripe = &stub.stripe;
@@ -200,7 +212,9 @@ async fn each_operation_sends_its_form_under_its_key() {
         &format!("POST /v1/payment_intents/pi_1/cancel {op}:cancel"),
         &format!("POST /v1/refunds {op}:refund payment_intent=pi_1 amount=300 metadata[operation_id]={op}"),
         "GET /v1/payment_intents/pi_1 expand[]=latest_charge",
+        "GET /v1/refunds payment_intent=pi_1 limit=100",
         "GET /v1/payment_intents/pi_1 expand[]=latest_charge",
+        "GET /v1/refunds payment_intent=pi_1 limit=100",
     ]);
     for asked in stub.asked.lock().unwrap().iter() {
         assert_eq!(asked.headers["authorization"], "Bearer sk_test_hall");
@@ -335,7 +349,8 @@ async fn an_answer_kept_from_before_is_not_taken_for_the_present() {
         "payment_intent": intent("requires_payment_method")}));
     for (status, body) in [(200, intent("processing")), (402, decline)] {
         let kept = Answer::Raw(status, &[("idempotent-replayed", "true")], body.to_string());
-        let stub = Stub::new([kept, Answer::Json(200, refunded_intent(1250))]).await;
+        let list = Answer::Json(200, refunds(&[("succeeded", 1250)]));
+        let stub = Stub::new([kept, Answer::Json(200, refunded_intent(1250)), list]).await;
         let seen = stub.stripe.confirm("pi_1", OPERATION, "pm_x", None).await;
         assert_eq!(seen, Ok(observation(IntentState::Captured, 1250)));
     }
@@ -369,6 +384,34 @@ async fn refunds_end_by_their_own_status_and_are_read_back() {
         let seen = stub.stripe.refund("pi_1", OPERATION, eur(1), 0).await;
         assert!(matches!(seen, Err(GatewayError::NoAnswer(_))), "{status}: {seen:?}");
     }
+}
+
+/// The provider counts a refund from the moment it is asked for. It is back when it has succeeded, and not before.
+#[tokio::test]
+async fn a_refund_that_is_only_promised_is_not_given_back() {
+    let pending = || Answer::Json(200, json!({"id": "re_2", "object": "refund", "status": "pending"}));
+    let stub = Stub::new([
+        pending(),
+        Answer::Json(200, refunds(&[("succeeded", 300), ("pending", 950)])),
+        Answer::Json(200, refunded_intent(1250)),
+        Answer::Json(200, refunds(&[("succeeded", 300), ("pending", 950)])),
+    ])
+    .await;
+    let seen = stub.stripe.refund("pi_1", OPERATION, eur(950), 300).await;
+    assert_eq!(seen, Ok(observation(IntentState::Captured, 300)));
+
+    // Sent again under the same key, the answer is what it was; the list says what has become of it.
+    for ended in ["failed", "canceled"] {
+        let list = Answer::Json(200, refunds(&[("succeeded", 300), (ended, 950)]));
+        let stub = Stub::new([pending(), list]).await;
+        let seen = stub.stripe.refund("pi_1", OPERATION, eur(950), 300).await;
+        assert_eq!(seen, Err(refused(200, ended, "refund re_2 came to nothing")));
+    }
+
+    // Money may be on its way, whatever becomes of the look at it.
+    let stub = Stub::new([pending(), Answer::Json(500, json!({}))]).await;
+    let seen = stub.stripe.refund("pi_1", OPERATION, eur(950), 300).await;
+    assert!(matches!(seen, Err(GatewayError::NoAnswer(_))), "{seen:?}");
 }
 
 #[tokio::test]

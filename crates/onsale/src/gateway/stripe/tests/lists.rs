@@ -12,11 +12,15 @@ async fn payments_are_listed_page_by_page_and_one_that_cannot_be_read_hides_no_o
     strange["id"] = json!("pi_2");
     let mut odd = intent("succeeded");
     (odd["id"], odd["amount"]) = (json!("pi_3"), json!("much"));
-    let stub =
-        Stub::new([list(json!([refunded_intent(300), strange, odd]), true), list(json!([]), false)]).await;
+    let stub = Stub::new([
+        list(json!([refunded_intent(300), strange, odd]), true),
+        Answer::Json(200, refunds(&[("pending", 100), ("succeeded", 200)])),
+        list(json!([]), false),
+    ])
+    .await;
     let page = stub.stripe.list_payments(&(100..200), None).await.unwrap();
     let [first, second, third] = &page.found[..] else { panic!("three payments") };
-    assert_eq!((&*first.reference, &first.seen), ("pi_1", &Ok(observation(IntentState::Captured, 300))));
+    assert_eq!((&*first.reference, &first.seen), ("pi_1", &Ok(observation(IntentState::Captured, 200))));
     for (listed, name) in [(second, "pi_2"), (third, "pi_3")] {
         assert_eq!(listed.reference, name);
         assert!(matches!(listed.seen, Err(GatewayError::Misconfigured(_))), "{listed:?}");
@@ -26,6 +30,7 @@ async fn payments_are_listed_page_by_page_and_one_that_cannot_be_read_hides_no_o
     assert!(last.found.is_empty() && last.next.is_none());
     stub.check_asked(&[
         "GET /v1/payment_intents created[gte]=100 created[lt]=200 limit=100 expand[]=data.latest_charge",
+        "GET /v1/refunds payment_intent=pi_1 limit=100",
         "GET /v1/payment_intents created[gte]=100 created[lt]=200 limit=100 starting_after=pi_3 \
          expand[]=data.latest_charge",
     ]);
