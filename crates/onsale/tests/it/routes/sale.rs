@@ -32,7 +32,8 @@ const EVENT: &str = "event_id name currency starts_at on_sale_at off_sale_at tim
                      manifest_version price_version seats home bookable";
 const HOLD: &str =
     "hold_id event_id account_id status expires_at seats ga total_minor currency price_version";
-const ORDER: &str = "order_id hold_id event_id order_status payment_status seats ga total_minor refunded_minor currency tickets_ready";
+const ORDER: &str = "order_id hold_id event_id order_status payment_status seats ga total_minor refunded_minor \
+                     returned_seats returned_ga currency tickets_ready";
 const MANIFEST: &str =
     "seat_id,section,row,seat,category\n007,Stalls,A,7,Front\n7,Stalls,A,8,Front\nZ-1,Balcony,B,1,Back\n";
 
@@ -178,7 +179,8 @@ async fn a_sale_from_the_first_call_to_the_last() {
     let report = json!({
         "available": 0, "held": 1, "sold": 2, "not_for_sale": 0, "orders": 1, "orders_awaiting_payment": 0,
         "orders_cancelled": 0, "orders_expired": 0, "gross_minor": 14_500, "captured_minor": 14_500,
-        "returning_minor": 0, "currency": "EUR", "cases_open": 0,
+        "returning_minor": 0, "refunded_minor": 0, "currency": "EUR", "cases_open": 0, "ga_capacity": 0, "ga_held": 0,
+        "ga_sold": 0, "tickets_issued": 0, "tickets_admitted": 0,
     });
     assert_eq!(app.report(&hall).await, report);
     app.finish().await;
