@@ -134,6 +134,8 @@ impl hyper::body::Body for Pages {
 mod tests {
     use super::*;
 
+    /// the-events-calendar/event-tickets#1337, SandeepVashishtha/Eventra#2287: a name that begins like a formula was run by
+    /// whoever opened the list. SandeepVashishtha/Eventra#17842: one of two exports was safe.
     #[test]
     fn what_a_spreadsheet_would_run_is_a_text() {
         for text in [

@@ -97,6 +97,8 @@ mod tests {
         tickets("Winter Concert", Timestamp::from_millis(1_809_201_600_000), "Europe/Berlin", "ord_1", cards)
     }
 
+    /// fossasia/open-event-server#5607, fossasia/open-event-frontend#5590: the hour on a ticket was not the hour at the venue.
+    /// HiEventsDev/Hi.Events#591, fossasia/open-event-server#8260: its time zone was not said.
     #[test]
     fn a_card_says_where_and_when_and_a_void_one_has_no_code() {
         let stalls = Place::Seat { section: "Stalls".into(), row: "12".into(), seat: "7".into() };

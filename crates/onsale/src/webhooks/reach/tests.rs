@@ -44,6 +44,7 @@ fn every_range_is_where_it_belongs_to_its_very_ends() {
     }
 }
 
+/// wintermeyer/vutuv#775, shashankswe2020-ux/whoop-mcp#126: addresses of the own network were taken, plain or written otherwise.
 #[test]
 fn targets_are_refused_by_what_they_are() {
     let check = |reach: Reach, url: &str| reach.check(url).map(|url| url.to_string());

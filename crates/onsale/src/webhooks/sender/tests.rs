@@ -51,6 +51,7 @@ impl Names for Turns {
     }
 }
 
+/// deskhq/the-desk#554, Cap-go/capgo.app#2200: a public address answered with a redirect into the house, and was followed.
 #[tokio::test]
 async fn an_answer_is_told_and_a_redirect_is_an_answer() {
     let (other, asked_other) = receiver("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
@@ -67,6 +68,7 @@ async fn an_answer_is_told_and_a_redirect_is_an_answer() {
     assert_eq!(told, Answered { status: 429, retry_after_ms: Some(7_000) });
 }
 
+/// deskhq/the-desk#555, liwala/ay-framework#301: only what is written in the address was looked at, not where its name leads.
 #[tokio::test]
 async fn what_is_not_allowed_is_never_connected_to() {
     let (address, asked) = receiver("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned()).await;

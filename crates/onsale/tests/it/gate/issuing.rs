@@ -7,6 +7,7 @@ use crate::util::{App, run, text};
 use super::{bought, key, ticketed, tickets};
 
 /// while it isn't known whether the money was taken there is no ticket; the seats are the buyer's all the same.
+/// fossasia/open-event-server#5169: tickets were printed as soon as an order was begun.
 #[tokio::test]
 async fn there_is_no_ticket_before_the_money_has_been_taken() {
     let app = App::start().await;
@@ -117,6 +118,7 @@ async fn the_page_has_a_code_for_each_ticket_and_needs_nothing_else() {
 }
 
 /// Whoever has the public key verifies, and needs no server.
+/// pretix/pretixscan-desktop#65: cut off from its server, a scanner found every good ticket invalid.
 #[tokio::test]
 async fn a_barcode_is_verified_offline() {
     let app = App::start().await;

@@ -18,6 +18,7 @@ async fn end(app: App) {
 }
 
 /// from the moment the money is asked back the ticket opens nothing; the seat's next buyer has a ticket of their own.
+/// chobbledotcom/tickets#355: who had been given the money back could come in all the same.
 #[tokio::test]
 async fn who_has_the_money_back_does_not_come_in() {
     let app = App::start().await;

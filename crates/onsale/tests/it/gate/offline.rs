@@ -11,6 +11,9 @@ async fn conflicts(app: &App, hall: &Hall) -> Vec<Value> {
     app.operator.get(&path).await.ok(200)["conflicts"].as_array().expect("conflicts").clone()
 }
 
+/// SandeepVashishtha/Eventra#10933, SandeepVashishtha/Eventra#11074: what was scanned offline was dropped in silence, and all but
+/// the first of an event were taken for its repeats. pretix/pretix#3187: that a dead ticket's owner had been let in was kept as
+/// a scan that had failed. roshankumar0036singh/Uni-Event#248: the time of a scan became the time of its upload.
 #[tokio::test]
 async fn the_books_decide_in_the_order_in_which_they_hear_of_it() {
     let app = App::start().await;

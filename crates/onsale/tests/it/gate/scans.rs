@@ -18,6 +18,8 @@ fn results(replies: &[Reply]) -> BTreeMap<&str, usize> {
     results
 }
 
+/// Gimhae-Yay/Regional-Event-Platform-Backend#798: a second scan of a ticket and the repeat of a lost first one had one and
+/// the same answer. quadshot/opentickets-community#21: one ticket of an order let in as many as the order had tickets.
 #[tokio::test]
 async fn a_ticket_lets_one_in_and_a_scan_has_one_answer() {
     let app = App::start().await;
@@ -56,6 +58,7 @@ async fn a_ticket_lets_one_in_and_a_scan_has_one_answer() {
     app.finish().await;
 }
 
+/// unlock-protocol/unlock#9247: two came at the same time with the same code, and both were let in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_gates_that_ask_at_once_let_one_in() {
     let app = App::start().await;
@@ -74,6 +77,7 @@ async fn two_gates_that_ask_at_once_let_one_in() {
     app.finish().await;
 }
 
+/// SandeepVashishtha/Eventra#12578: "seen before" was asked before "still good", and hid that it was not.
 #[tokio::test]
 async fn a_ticket_issued_anew_makes_the_one_before_worthless() {
     let app = App::start().await;

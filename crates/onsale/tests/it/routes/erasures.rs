@@ -38,6 +38,8 @@ fn is_in_the_file(app: &App, what: &str) -> bool {
     bytes.windows(what.len()).any(|window| window == what.as_bytes())
 }
 
+/// opengento/magento2-gdpr#94: the account was erased, and its orders still named the buyer. thelia/thelia#3588: who had bought
+/// could not be erased at all, for the sake of the books.
 #[tokio::test]
 async fn an_account_is_erased_and_the_ledger_keeps_a_pseudonym() {
     let app = App::start().await;

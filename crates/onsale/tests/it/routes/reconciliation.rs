@@ -64,6 +64,7 @@ async fn books_that_agree_are_found_to_agree() {
 }
 
 /// The one word that nobody asks for: a decline that was taken back, and whose callback was lost.
+/// opencollective/opencollective#2285: a charge whose answer was lost was never in the books.
 #[tokio::test]
 async fn a_decline_taken_back_whose_callback_was_lost_is_brought_to_its_end() {
     let app = App::start().await;

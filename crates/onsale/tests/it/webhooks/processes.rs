@@ -10,6 +10,7 @@ use super::{ORDERS, deliveries, sell, told_of};
 use crate::util::{App, ProviderProcess, Receiver, Told, eventually, postgres, text};
 
 /// Killed in the middle of its work, with messages on their way and others not even taken note of.
+/// mohamedboukari/bunmail#184: what had happened was kept first and its message after it, and a crash between them lost that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_server_loses_no_message() {
     let provider = ProviderProcess::start();
