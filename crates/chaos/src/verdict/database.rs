@@ -17,7 +17,8 @@ const SOLD_TWICE: &str = "SELECT h.event_no, seat, count(*) FROM orders o JOIN h
 /// Seats that are sold to an order that isn't confirmed, or confirmed orders that have not all their seats.
 const SOLD_TO_NOBODY: &str = "SELECT s.event_no, s.ordinal FROM seats s LEFT JOIN orders o ON o.order_id = s.order_id \
      WHERE s.status = 2 AND o.status IS DISTINCT FROM 'CONFIRMED'";
-const SEATS_MISSING: &str = "SELECT o.event_no, o.account_id FROM orders o WHERE o.status = 'CONFIRMED' AND o.seat_count <> \
+/// Nothing but seats is sold here, and none is given back: each ticket is a seat.
+const SEATS_MISSING: &str = "SELECT o.event_no, o.account_id FROM orders o WHERE o.status = 'CONFIRMED' AND o.ticket_count <> \
      (SELECT count(*) FROM seats s WHERE s.event_no = o.event_no AND s.order_id = o.order_id)";
 const CONFIRMED: &str = "SELECT count(*) FROM orders WHERE status = 'CONFIRMED'";
 
