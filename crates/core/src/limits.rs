@@ -47,6 +47,13 @@ pub const IDEMPOTENCY_TTL_MS: i64 = seconds(48 * 3_600);
 
 /// Longest reason or note an operator leaves.
 pub const NOTE_BYTES_MAX: usize = 2_000;
+
+/// Whether a reason or a note says something and can be kept: not every database takes NUL, and a log has no use for its like.
+pub fn is_note(text: &str) -> bool {
+    let strange = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
+    !text.trim().is_empty() && text.len() <= NOTE_BYTES_MAX && !text.chars().any(strange)
+}
+
 /// Longest payment method token, e-mail address or return address kept.
 pub const TEXT_BYTES_MAX: usize = 2_048;
 

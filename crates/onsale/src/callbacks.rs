@@ -117,10 +117,13 @@ async fn event_of(
     if let Some(attempt) = known.attempt {
         return Ok(attempt.event());
     }
-    if let Some(operation) = observation.and_then(|observation| observation.operation)
-        && app.read(operation.event(), move |reader| reader.has_operation(operation)).await?
-    {
-        return Ok(operation.event());
+    if let Some(operation) = observation.and_then(|observation| observation.operation) {
+        match app.read(operation.event(), move |reader| reader.has_operation(operation)).await {
+            Ok(true) => return Ok(operation.event()),
+            // What the object claims may be of an installation that has other events.
+            Ok(false) | Err(AppError::Homeless(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
     match known.is_partial {
         true => Err(StoreError::Away("that may know a callback".to_owned()).into()),

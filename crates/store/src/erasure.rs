@@ -104,10 +104,18 @@ impl Reader<'_> {
         under_way(self.0, account)
     }
 
-    /// Accounts that have given an address, in whatever case it was written.
+    /// Accounts that have given an address, in whatever case it was written. What is a capital letter is said here: the databases
+    /// know those of ASCII alone, or those of their locale.
     pub fn accounts_of_email(&self, email: &str) -> Result<Vec<AccountId>, StoreError> {
-        let text = "SELECT DISTINCT account_id FROM orders WHERE email IS NOT NULL AND lower(email) = ?1 ORDER BY account_id";
-        self.0.all(text, &[email.to_lowercase().as_str().into()], |row| row.account(0))
+        let wanted = email.to_lowercase();
+        let text = "SELECT DISTINCT account_id, email FROM orders WHERE email IS NOT NULL ORDER BY account_id, email";
+        let found = self.0.all(text, &[], |row| {
+            let is_wanted = row.string(1)?.to_lowercase() == wanted;
+            is_wanted.then(|| row.account(0)).transpose()
+        })?;
+        let mut accounts: Vec<AccountId> = found.into_iter().flatten().collect();
+        accounts.dedup();
+        Ok(accounts)
     }
 
     /// Every account here, each with the addresses it has given.

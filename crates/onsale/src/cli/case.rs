@@ -5,7 +5,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
 use onsale_core::command::Command;
 use onsale_core::id::CaseId;
-use onsale_core::limits::NOTE_BYTES_MAX;
+use onsale_core::limits::{NOTE_BYTES_MAX, is_note};
 use onsale_core::reconcile::CaseStatus;
 use onsale_store::{Clock, Named, StoreError};
 
@@ -63,10 +63,7 @@ pub(crate) fn run(args: CaseArgs) -> anyhow::Result<()> {
         CaseCommand::Show { case } => show(&offline, case),
         CaseCommand::Resolve { case, action, note } => {
             let action = action_of(&action).context("the action is one of those listed")?;
-            ensure!(
-                !note.trim().is_empty() && note.len() <= NOTE_BYTES_MAX,
-                "--note must say why, in at most {NOTE_BYTES_MAX} bytes"
-            );
+            ensure!(is_note(&note), "--note must say why, in at most {NOTE_BYTES_MAX} bytes");
             offline.decide(Command::ResolveCase { case, action, note, actor: ACTOR.to_owned() })?;
             show(&offline, case)
         }

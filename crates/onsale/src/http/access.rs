@@ -18,7 +18,7 @@ use crate::app::App;
 
 use super::caller::{Operator, PathId, ReportReader};
 use super::events::{SeatsSetJson, named_seats, sale_with_seats};
-use super::extract::{ApiJson, ApiQuery};
+use super::extract::{ApiJson, ApiQuery, LIST_BYTES_MAX};
 use super::problem::{FieldError, Problem};
 use super::reasons::{not_found, refused, refused_seats};
 use super::wire::places::{
@@ -118,7 +118,7 @@ async fn set_aside(
     State(app): State<Arc<App>>,
     PathId(id): PathId<EventId>,
     Operator(key): Operator,
-    ApiJson(body): ApiJson<SeatsAsideJson>,
+    ApiJson(body): ApiJson<SeatsAsideJson, LIST_BYTES_MAX>,
 ) -> Result<Json<SeatsSetJson>, Problem> {
     let (_, manifest) = sale_with_seats(&app, id).await?;
     let seats = named_seats(&manifest, &body.seats, Vec::new())?;

@@ -6,7 +6,6 @@ use axum::Json;
 use axum::extract::State;
 use onsale_core::command::{Command, Outcome};
 use onsale_core::id::{CaseId, EventNo};
-use onsale_core::limits::NOTE_BYTES_MAX;
 use onsale_core::reconcile::{Case, CaseAction, CaseStatus};
 use onsale_core::time::Timestamp;
 use onsale_store::{Named, Reader, StoreError};
@@ -18,7 +17,7 @@ use crate::app::App;
 use super::caller::{Operator, PathId, ReportReader};
 use super::extract::{ApiJson, ApiQuery};
 use super::problem::Problem;
-use super::reasons::{nobody_answers, not_one_of, refused};
+use super::reasons::{nobody_answers, not_one_of, note_fault, refused};
 use super::wire::books::{CaseActionJson, CaseJson, CasesJson, ResolutionJson};
 use super::wire::rfc3339;
 
@@ -121,8 +120,8 @@ async fn resolve_case(
     let Some(action) = action_of(&body.action) else {
         return Err(Problem::validation(vec![not_one_of("/action", &ACTIONS)]));
     };
-    if body.note.trim().is_empty() || body.note.len() > NOTE_BYTES_MAX {
-        return Err(Problem::invalid("/note", format!("say why, in at most {NOTE_BYTES_MAX} bytes")));
+    if let Some(fault) = note_fault("/note", &body.note) {
+        return Err(Problem::validation(vec![fault]));
     }
     let command = Command::ResolveCase { case: id, action, note: body.note, actor: key.to_string() };
     match app.decide(command, None).await?.outcome {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use onsale_core::id::AccountId;
-use onsale_core::limits::{NOTE_BYTES_MAX, TEXT_BYTES_MAX};
+use onsale_core::limits::TEXT_BYTES_MAX;
 use onsale_store::{ErasedBy, Named};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -14,8 +14,9 @@ use crate::desk::HomeNo;
 use crate::erasure::{self, EraseError, Outcome, Person};
 
 use super::caller::Operator;
-use super::extract::ApiJson;
+use super::extract::{ApiJson, LIST_BYTES_MAX};
 use super::problem::{Code, Problem};
+use super::reasons::note_fault;
 use super::wire::erasures::{ErasureDoneJson, ErasureJson, ErasuresJson, NewErasureJson, ReplayJson};
 use super::wire::rfc3339;
 
@@ -42,7 +43,8 @@ async fn erase(
             })?)
         }
         (None, Some(email)) => {
-            let fits = email.trim().contains('@') && email.len() <= TEXT_BYTES_MAX;
+            let is_text = !email.chars().any(char::is_control);
+            let fits = is_text && email.trim().contains('@') && email.len() <= TEXT_BYTES_MAX;
             match fits {
                 true => Person::Email(email.to_owned()),
                 false => return Err(Problem::invalid("/email", "must be an e-mail address")),
@@ -75,7 +77,7 @@ async fn list(State(app): State<Arc<App>>, _: Operator) -> Result<Json<ErasuresJ
 async fn replay(
     State(app): State<Arc<App>>,
     Operator(key): Operator,
-    ApiJson(body): ApiJson<ReplayJson>,
+    ApiJson(body): ApiJson<ReplayJson, LIST_BYTES_MAX>,
 ) -> Result<Json<ErasureDoneJson>, Problem> {
     check_note(&body.note)?;
     let given = body.erasures.unwrap_or_default();
@@ -100,10 +102,7 @@ async fn replay(
 }
 
 fn check_note(note: &str) -> Result<(), Problem> {
-    if note.trim().is_empty() || note.len() > NOTE_BYTES_MAX {
-        return Err(Problem::invalid("/note", format!("say why, in at most {NOTE_BYTES_MAX} bytes")));
-    }
-    Ok(())
+    note_fault("/note", note).map_or(Ok(()), |fault| Err(Problem::validation(vec![fault])))
 }
 
 fn done_json(done: &Outcome) -> ErasureDoneJson {

@@ -21,7 +21,7 @@ use crate::desk::HomeNo;
 use crate::new_event;
 
 use super::caller::{Operator, PathId, ReportReader};
-use super::extract::{ApiJson, OptionalIdempotencyKey};
+use super::extract::{ApiJson, LIST_BYTES_MAX, OptionalIdempotencyKey};
 use super::idempotency::{event_draw, mark};
 use super::problem::{Code, FieldError, Problem};
 use super::reasons::{nobody_answers, not_found, not_one_of, refused, refused_seats};
@@ -265,7 +265,7 @@ async fn set_seats_status(
     State(app): State<Arc<App>>,
     PathId(id): PathId<EventId>,
     Operator(key): Operator,
-    ApiJson(body): ApiJson<SeatsStatusJson>,
+    ApiJson(body): ApiJson<SeatsStatusJson, LIST_BYTES_MAX>,
 ) -> Result<Json<SeatsSetJson>, Problem> {
     let mut errors = Vec::new();
     let not_for_sale = match body.status.as_str() {

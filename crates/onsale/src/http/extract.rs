@@ -22,6 +22,8 @@ use super::problem::{Code, Problem};
 
 /// Far more than the largest hold or policy needs; what is larger by nature takes `LimitedBytes`.
 pub(crate) const JSON_BYTES_MAX: usize = 64 * 1024;
+/// Of calls that take ten thousand of something: seats by their ids, or what was erased with its notes.
+pub(crate) const LIST_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A body that takes longer keeps a connection for nothing.
 pub(crate) const BODY_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// A fault may quote what the client sent, which must not make the answer as large as the request.
@@ -31,9 +33,9 @@ const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 
 /// A JSON body. Whether unknown members are refused is up to `T` (`deny_unknown_fields`).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ApiJson<T>(pub(crate) T);
+pub(crate) struct ApiJson<T, const BYTES_MAX: usize = JSON_BYTES_MAX>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Sync> FromRequest<S> for ApiJson<T> {
+impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for ApiJson<T, BYTES_MAX> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
@@ -41,7 +43,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for ApiJson<T> {
             let detail = "The Content-Type must be application/json.";
             return Err(Problem::new(Code::UnsupportedMediaType, detail));
         }
-        let body = read_body(request.into_body(), JSON_BYTES_MAX, BODY_READ_TIMEOUT).await?;
+        let body = read_body(request.into_body(), BYTES_MAX, BODY_READ_TIMEOUT).await?;
         parse_json(&body).map(ApiJson)
     }
 }

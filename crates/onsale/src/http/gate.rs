@@ -9,7 +9,7 @@ use onsale_core::id::{EventId, EventNo};
 use onsale_core::refusal::Refusal;
 use onsale_core::ticket::{Direction, ScanResult};
 use onsale_core::time::{Timestamp, seconds};
-use onsale_store::{GateConflict, Named};
+use onsale_store::{GateConflict, Named, Store};
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -300,7 +300,9 @@ async fn revoked(
     ApiQuery(Since { since }): ApiQuery<Since>,
 ) -> Result<Json<RevokedJson>, Problem> {
     app.event(id).await?.ok_or_else(not_found)?;
-    let found = app.read(id.event(), move |reader| reader.revoked_tickets(id.event(), since)).await?;
+    // Of an event that was called off it is every ticket.
+    let look = move |store: &Store| store.read(|reader| reader.revoked_tickets(id.event(), since));
+    let found = app.heavy_at(app.home_of(id.event())?, look).await?;
     let found = found.ok_or_else(not_found)?;
     let tickets = found.tickets.into_iter().map(|(ticket, generation, status)| RevokedTicketJson {
         ticket_id: ticket.to_string(),

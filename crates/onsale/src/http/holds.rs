@@ -290,7 +290,8 @@ fn check_card(body: &CheckoutJson) -> Result<(), Problem> {
 
 /// Where a browser may be sent back to: nothing that runs as script, nothing that leaks over plain HTTP.
 fn is_safe_return(text: &str) -> bool {
-    if text.len() > TEXT_BYTES_MAX {
+    // What is kept is the text, of which a URL forgives much.
+    if text.len() > TEXT_BYTES_MAX || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return false;
     }
     let Ok(url) = reqwest::Url::parse(text) else {
@@ -317,6 +318,9 @@ mod tests {
             "//evil.example",
             "https://a:b@evil.example",
             "data:text/html,x",
+            "https://shop.example/\0",
+            "https://shop.example/\n",
+            " https://shop.example/",
             "",
         ] {
             assert!(!is_safe_return(bad), "{bad}");

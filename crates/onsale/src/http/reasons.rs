@@ -1,5 +1,6 @@
 //! Refusals and failures as problems.
 
+use onsale_core::limits::{NOTE_BYTES_MAX, is_note};
 use onsale_core::refusal::Refusal;
 use onsale_store::{StoreError, SubmitError, chain};
 
@@ -106,6 +107,12 @@ pub(crate) fn not_found() -> Problem {
 /// No home can be read, and what is known without them is no answer.
 pub(crate) fn nobody_answers() -> Problem {
     Problem::new(Code::AuthorityUnavailable, "The database can't be read now.")
+}
+
+/// A reason or a note that can't be kept.
+pub(crate) fn note_fault(pointer: &str, note: &str) -> Option<FieldError> {
+    let detail = || format!("say why, in at most {NOTE_BYTES_MAX} bytes, without control characters");
+    (!is_note(note)).then(|| FieldError::new(pointer, detail()))
 }
 
 /// A member that isn't one of its words.

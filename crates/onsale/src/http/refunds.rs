@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use onsale_core::command::{Command, Outcome};
 use onsale_core::ga::{GaLine, by_area};
 use onsale_core::id::OrderId;
-use onsale_core::limits::NOTE_BYTES_MAX;
 use onsale_core::payment::OperationStatus;
 use onsale_core::refund::RefundPart;
 use onsale_store::{Named, RefundView};
@@ -23,7 +22,7 @@ use super::extract::{ApiJson, IdempotencyKey};
 use super::ga::as_account;
 use super::idempotency::{mark, request_key};
 use super::problem::{FieldError, Problem};
-use super::reasons::{not_found, refused};
+use super::reasons::{not_found, note_fault, refused};
 use super::wire::places::{NewRefundJson, RefundBegunJson, RefundJson, RefundsJson, ReturnedPlacesJson};
 use super::wire::rfc3339;
 
@@ -74,10 +73,7 @@ async fn begin_refund(
 
 /// Which part of the order a body is about; exactly one kind.
 fn part(body: &NewRefundJson, manifest: &ManifestIndex) -> Result<RefundPart, Problem> {
-    let mut errors = Vec::new();
-    if body.reason.trim().is_empty() || body.reason.len() > NOTE_BYTES_MAX {
-        errors.push(FieldError::new("/reason", format!("say why, in at most {NOTE_BYTES_MAX} bytes")));
-    }
+    let mut errors = Vec::from_iter(note_fault("/reason", &body.reason));
     let names_places = body.seats.is_some() || body.ga.is_some();
     if names_places && body.amount_minor.is_some() {
         errors.push(FieldError::new("/amount_minor", "give either seats and places or an amount"));

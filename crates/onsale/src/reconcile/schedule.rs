@@ -28,6 +28,8 @@ const PAGES_IN_A_PASS: usize = 200;
 const STRETCH_S: i64 = 900;
 const STRETCH_S_MAX: i64 = 6 * 3_600;
 const STRETCH_S_MIN: i64 = 1;
+/// How short stretches become when the provider does not answer all the way through one.
+const STRETCH_S_FAILED_MIN: i64 = 60;
 
 /// How often, and how far back.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +67,15 @@ pub(crate) struct Round {
     next_s: i64,
     /// Where the round ends.
     to_s: i64,
+    /// How long the next stretch is.
+    #[serde(default = "stretch_s")]
+    stretch_s: i64,
     /// What it has found so far.
     found: Summary,
+}
+
+fn stretch_s() -> i64 {
+    STRETCH_S
 }
 
 /// A round that came to its end.
@@ -106,10 +115,11 @@ pub(crate) async fn pass(app: &Arc<App>) -> Result<(), RunError> {
         None => Round {
             next_s: progress.compared_to_s - app.reconcile.overlap_s,
             to_s: provider_now_s(),
+            stretch_s: STRETCH_S,
             found: Summary::default(),
         },
     };
-    let round = go_on(app, &gateways.for_workers, round, PAGES_IN_A_PASS).await?;
+    let (round, ended) = go_on(app, &gateways.for_workers, round, PAGES_IN_A_PASS).await;
     let next = match round.next_s < round.to_s {
         true => Progress { round: Some(round), ..progress },
         false => {
@@ -126,7 +136,7 @@ pub(crate) async fn pass(app: &Arc<App>) -> Result<(), RunError> {
     };
     // Another process may have done the same meanwhile: its word stands, and nothing is lost.
     keep(app, was, &next).await?;
-    Ok(())
+    ended
 }
 
 async fn keep(app: &Arc<App>, was: Option<String>, progress: &Progress) -> Result<bool, RunError> {
@@ -135,37 +145,47 @@ async fn keep(app: &Arc<App>, was: Option<String>, progress: &Progress) -> Resul
     Ok(store.keep_progress(NAME, was, text, app.now()).await.map_err(crate::app::AppError::from)?)
 }
 
-/// Takes a round further by about so many pages; when it comes to its end, the open questions are looked at as well.
+/// Takes a round further by about so many pages, or until something is in the way; when it comes to its end, the open questions
+/// are looked at as well.
 async fn go_on<I: Installation>(
     books: &I,
     provider: &Stripe,
     mut round: Round,
     pages: usize,
-) -> Result<Round, RunError> {
-    let (mut length, mut read) = (STRETCH_S, 0);
+) -> (Round, Result<(), RunError>) {
+    let mut read = 0;
     let mut run = Run::new(books, provider, PAGES_MAX);
     let ahead_ms = books.now().millis() - seconds(wall_seconds());
     while round.next_s < round.to_s && read < pages {
-        let end = round.to_s.min(round.next_s + length);
-        match run.through(&Stretch::new(round.next_s..end, ahead_ms)).await {
-            Ok(found) => round.found.add(&found),
-            Err(RunError::TooMuch(_)) if length > STRETCH_S_MIN => {
-                length = (length / 2).max(STRETCH_S_MIN);
+        let end = round.to_s.min(round.next_s + round.stretch_s);
+        let mut found = match run.through(&Stretch::new(round.next_s..end, ahead_ms)).await {
+            Ok(found) => found,
+            Err(RunError::TooMuch(_)) if round.stretch_s > STRETCH_S_MIN => {
+                round.stretch_s = (round.stretch_s / 2).max(STRETCH_S_MIN);
                 continue;
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                // One call in so many may fail for ever: what is shorter comes to its end.
+                let shorter = (round.stretch_s / 2).max(STRETCH_S_FAILED_MIN);
+                round.stretch_s = round.stretch_s.min(shorter);
+                return (round, Err(error));
+            }
+        };
+        if end >= round.to_s {
+            match run.questions().await {
+                Ok(answered) => found.add(&answered),
+                Err(error) => return (round, Err(error)),
+            }
         }
         // Three pages are three empty lists: nights are passed over quickly.
         if run.pages() <= 3 {
-            length = (length * 2).min(STRETCH_S_MAX);
+            round.stretch_s = (round.stretch_s * 2).min(STRETCH_S_MAX);
         }
         read += run.pages();
+        round.found.add(&found);
         round.next_s = end;
-        if round.next_s >= round.to_s {
-            round.found.add(&run.questions().await?);
-        }
     }
-    Ok(round)
+    (round, Ok(()))
 }
 
 /// The first second that is yet to come by the provider's clock: what is made in this one has a place before it.
@@ -180,6 +200,8 @@ pub(crate) async fn now<I: Installation>(
     from_s: i64,
     to_s: i64,
 ) -> Result<Summary, RunError> {
-    let round = Round { next_s: from_s.min(to_s - 1), to_s, found: Summary::default() };
-    Ok(go_on(books, provider, round, usize::MAX).await?.found)
+    let next_s = from_s.min(to_s - 1);
+    let round = Round { next_s, to_s, stretch_s: STRETCH_S, found: Summary::default() };
+    let (round, ended) = go_on(books, provider, round, usize::MAX).await;
+    ended.map(|()| round.found)
 }

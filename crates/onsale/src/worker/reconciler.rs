@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onsale_store::{CallbackDue, fail_point};
+use onsale_store::{CallbackDue, chain, fail_point};
 
 use crate::app::App;
 use crate::callbacks;
@@ -18,7 +18,11 @@ pub(crate) async fn pass(app: Arc<App>, home: HomeNo) -> anyhow::Result<()> {
         app.read_at(home, move |reader| reader.due_callbacks(now, TOGETHER_MAX)).await?;
     for callback in due {
         fail_point!(async "reconciler.due", anyhow::bail!("a fail point"));
-        callbacks::judge(&app, callback, true).await?;
+        let id = callback.provider_event_id.clone();
+        // One that can't be judged now keeps none of the others waiting, nor the comparison.
+        if let Err(error) = callbacks::judge(&app, callback, true).await {
+            tracing::warn!(callback.id = id, error = chain(&error), "Could not judge a callback");
+        }
     }
     // The provider's books span all homes: it is for whoever has the main one's duty.
     if home == HomeNo::MAIN {

@@ -223,7 +223,7 @@ impl Reader<'_> {
 
     fn tickets_of(&self, order: OrderId) -> Parsed<Vec<(Place, AttendeeTicket)>> {
         let text = "SELECT ticket_id, ordinal, area, generation, status, inside, admitted_at, admitted_gate FROM tickets
-             WHERE order_id = ?1 ORDER BY ordinal, area, ticket_id";
+             WHERE order_id = ?1 ORDER BY ordinal IS NULL, ordinal, area, ticket_id";
         self.0.all(text, &[order.0.into()], |row| {
             let place = match row.number_or_none(1)? {
                 Some(ordinal) => Place::Seat(SeatOrdinal(ordinal)),

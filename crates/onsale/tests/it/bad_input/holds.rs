@@ -134,6 +134,8 @@ async fn a_payment_names_a_card_an_address_and_a_safe_way_back() {
         "//shop.example/done",
         "/done",
         "https://",
+        "https://shop.example/\0",
+        "https://shop.example/\r\nSet-Cookie:a=b",
         &format!("https://shop.example/{}", "x".repeat(2_048)),
     ] {
         stage

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::routes::sale::members;
-use crate::util::{App, Buyer, Hall, ProviderProcess, SEAT_PRICE, finish, keep_in, program, text};
+use crate::util::{App, Buyer, Hall, ProviderProcess, SEAT_PRICE, finish, fresh_key, keep_in, program, text};
 
 const SEAT: &[&str] = &["A-1"];
 const HOUR_MS: i64 = 3_600_000;
@@ -112,6 +112,26 @@ async fn a_refund_made_by_hand_is_one_case_until_it_is_answered() {
     assert_eq!(run(&app, "differs dismissed cases_opened").await, [1, 0, 1]);
     app.audit().await;
     app.stop();
+}
+
+/// Nothing is left to be sent: the order is done with, and the money went back once.
+#[tokio::test]
+async fn what_was_given_back_whole_by_hand_is_refunded_here_without_more_money() {
+    let app = App::start().await;
+    let it = paid(&app).await;
+    let intent = app.provider.intent_of(&it.order_id).await;
+    let total =
+        it.ada.client.get(&format!("/v1/orders/{}", it.order_id)).await.ok(200)["total_minor"].clone();
+    by_hand(&app, "/v1/refunds", &format!("payment_intent={intent}&amount={total}")).await;
+    assert_eq!(run(&app, "differs cases_opened").await, [1, 1]);
+    let path = format!("/v1/orders/{}/refunds", it.order_id);
+    let body = json!({ "reason": "refunded at the provider", "resell": true });
+    app.operator.post(&path, &body).key(&fresh_key()).await.ok(202);
+    app.work_until(&it.ada, &it.order_id, "CANCELLED REFUNDED").await;
+    assert_eq!(run(&app, "differs").await, [0]);
+    assert_eq!(app.open_kinds().await, "", "the question is answered");
+    assert_eq!(app.seat_states(&it.hall).await, "0");
+    app.finish().await;
 }
 
 /// Payments that are none of ours: with money they are a question, whoever finds them, and closed when the money is gone.

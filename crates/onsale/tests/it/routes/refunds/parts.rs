@@ -219,6 +219,7 @@ async fn what_can_not_be_refunded_is_refused_with_its_place() {
     let ga = |area: &str, quantity: Value| json!({ "ga": [{ "ga_area": area, "quantity": quantity }] });
     for (part, place) in [
         (json!({ "reason": " " }), "/reason"),
+        (json!({ "reason": "ill\0" }), "/reason"),
         (json!({ "reason": "x".repeat(10_000) }), "/reason"),
         (json!({ "resell": null }), "/resell"),
         (json!({ "resell": "yes" }), "/resell"),
