@@ -11,6 +11,7 @@ use onsale_core::command::{Command, Outcome};
 use onsale_core::id::{AllocationNo, EventId, EventNo};
 use onsale_core::limits::TICKETS_PER_ACCOUNT_MAX;
 use onsale_core::time::Timestamp;
+use onsale_store::Reader;
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -156,8 +157,12 @@ async fn list_codes(
 ) -> Result<Json<AccessCodesJson>, Problem> {
     app.event(id).await?.ok_or_else(not_found)?;
     let no = id.event();
-    let after = query.after.unwrap_or_default();
-    let codes = app.read(no, move |reader| reader.access_codes(no, &after, CODES_SHOWN_MAX)).await?;
+    let no_code = || Problem::invalid("/query/after", "must be a code");
+    let after = query.after.map(|after| AccessCode::parse(&after).ok_or_else(no_code)).transpose()?;
+    let look = move |reader: &Reader<'_>| {
+        reader.access_codes(no, after.as_deref().unwrap_or_default(), CODES_SHOWN_MAX)
+    };
+    let codes = app.read(no, look).await?;
     let names = allocations(&app, no).await?;
     let next = codes.last().filter(|_| codes.len() == CODES_SHOWN_MAX as usize);
     let next = next.map(|code| code.code.to_string());

@@ -109,7 +109,9 @@ impl Reach {
 
     /// Checks what can be seen of a target without asking anyone: its form, and an address that is written out.
     pub(crate) fn check(self, text: &str) -> Result<Url, Unreachable> {
-        let url = (text.len() <= URL_BYTES_MAX).then(|| Url::parse(text).ok()).flatten();
+        // What is kept is the text, of which a URL forgives much.
+        let is_plain = !text.chars().any(|c| c.is_control() || c.is_whitespace());
+        let url = (is_plain && text.len() <= URL_BYTES_MAX).then(|| Url::parse(text).ok()).flatten();
         let url = url.filter(|url| url.port() != Some(0)).ok_or(Unreachable::NotAUrl)?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(Unreachable::NotAUrl)?;
         if !matches!(url.scheme(), "http" | "https") || (url.scheme() == "http" && self == Reach::Public) {

@@ -102,6 +102,9 @@ fn targets_are_refused_by_what_they_are() {
         "https:///",
         "https://shop.example:0/",
         "https://1.2.3.4.5/",
+        "https://shop.example/\0",
+        " https://shop.example/",
+        "https://shop.example/\n",
         &long,
     ] {
         assert_eq!(check(Reach::Private, wrong), Err(Unreachable::NotAUrl), "{wrong}");

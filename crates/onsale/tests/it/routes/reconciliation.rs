@@ -228,6 +228,28 @@ async fn rounds_are_made_by_themselves_and_their_progress_is_kept() {
     app.stop();
 }
 
+/// What was compared before the provider fell silent is not compared again.
+#[tokio::test]
+async fn a_round_that_is_cut_off_goes_on_from_there() {
+    let app = App::start().await;
+    let it = paid(&app).await;
+    app.worker("reconciler").await;
+    app.advance(HOUR_MS).await;
+    // A day in which nothing was, and at its end what has to be looked at.
+    let intent = app.provider.intent_of(&it.order_id).await;
+    by_hand(&app, "/v1/refunds", &format!("payment_intent={intent}&amount=700")).await;
+    app.provider.script("query", &["lost_reply"]).await;
+    app.worker("reconciler").await;
+    let state = app.operator.get("/v1/reconciliation").await.ok(200);
+    assert_eq!((&state["under_way"], &state["last_found"]), (&json!(true), &Value::Null), "{state}");
+    app.worker("reconciler").await;
+    let state = app.operator.get("/v1/reconciliation").await.ok(200);
+    assert_eq!((&state["under_way"], &state["last_found"]["differs"]), (&json!(false), &json!(1)), "{state}");
+    assert_eq!(app.open_kinds().await, "refund_mismatch");
+    app.audit().await;
+    app.stop();
+}
+
 /// Two programs over the same books at the same time come to the same question.
 #[tokio::test]
 async fn two_at_once_make_one_case() {

@@ -210,5 +210,9 @@ async fn a_code_is_changed_and_withdrawn_without_taking_what_was_had() {
             app.operator.put(&hall.path("/access-codes"), &body).await.problem(422, "validation-failed");
         assert_eq!(text(&problem["errors"][0], "pointer"), place, "{body}: {problem}");
     }
+    for after in ["%00", "a", "two%20words"] {
+        let path = hall.path(&format!("/access-codes?after={after}"));
+        app.operator.get(&path).await.problem(422, "validation-failed");
+    }
     app.finish().await;
 }
