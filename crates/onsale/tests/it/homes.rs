@@ -33,9 +33,14 @@ impl Installation {
         Installation { main, west, urls, provider: ProviderProcess::start() }
     }
 
-    fn options(&self) -> Options {
+    /// A process whose workers work when they are told to.
+    fn quiet(&self) -> Options {
         let homes = format!("[[database.homes]]\nname = \"west\"\nurl = \"{}\"\n", self.urls[1]);
-        App::options().workers().provider(&self.provider).database(&self.urls[0]).config(&homes)
+        App::options().provider(&self.provider).database(&self.urls[0]).config(&homes)
+    }
+
+    fn options(&self) -> Options {
+        self.quiet().workers()
     }
 
     async fn start(&self) -> App {
@@ -185,6 +190,42 @@ async fn a_home_that_says_nothing_is_as_away_as_one_that_refuses() {
     let held_again = || async { (ben.hold(&far, &["A-3"]).await.status == 201).then_some(()) };
     eventually("it sells again", held_again).await;
     until_bookable(&app, &far, true).await;
+    app.finish().await;
+}
+
+/// Whether a message is nobody's can't be said while a home is away. Those that wait behind it are had all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_waits_for_a_home_holds_up_no_other() {
+    let mut installation = Installation::make();
+    let mut app = installation.quiet().start().await;
+    app.expect_strangers();
+    let here = hall_at(&app, "main").await;
+    let made = app.provider.client.ask(Method::POST, "/v1/payment_intents").body(
+        "application/x-www-form-urlencoded",
+        "amount=2500&currency=eur&confirm=true&payment_method=pm_card_visa",
+    );
+    made.await.ok(200);
+    let strange = app.provider.client.get("/v1/events?limit=1").await.ok(200)["data"][0].clone();
+    assert_eq!(app.callback(&strange).await.ok(200), json!({ "outcome": "parked" }));
+    let ada = app.buyer().await;
+    app.provider.script("authorize", &["processing"]).await;
+    let order_id = ada.pay(&ada.hold(&here, &["A-1"]).await.ok(201)).await;
+    app.worker("payments").await;
+    app.provider.complete(&app.provider.intent_of(&order_id).await, "success").await;
+    app.provider.script("query", &["lost_request"]).await;
+    assert_eq!(app.provider.deliver_of(&order_id).await, "parked", "it could not be read back");
+
+    installation.west.stop_hard().expect("it is killed");
+    app.advance(11_000).await;
+    app.operator.post("/_test/workers/reconciler", &json!({})).await;
+    ada.expect_order(&order_id, "CONFIRMED AUTHORIZED").await;
+
+    installation.west.start_again().expect("it starts");
+    let passed = || async {
+        (app.operator.post("/_test/workers/reconciler", &json!({})).await.status == 200).then_some(())
+    };
+    eventually("all homes are worked on again", passed).await;
+    app.work_until(&ada, &order_id, "CONFIRMED CAPTURED").await;
     app.finish().await;
 }
 
